@@ -145,7 +145,7 @@ func (a *address) get() string {
 
 // AgentsFileProblem says why agents.json cannot be read; empty when it can.
 func (b *Backend) AgentsFileProblem() string {
-	if err := b.agents.FileProblem(); err != nil {
+	if err := b.agents.Definitions().Problem(); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -160,7 +160,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		return nil, errors.Join(err, b.Close())
 	}
 	b.agents.Environment().Look() // last: a start need not share the processor with a login shell
-	b.agents.Follow()
+	b.agents.Registry().Follow()
 	if b.discord != nil && b.cfg.Lasting && b.client.ReadOnly() == nil {
 		b.discord.Start()
 	}
@@ -438,7 +438,7 @@ func (b *Backend) Installing() int {
 	if b.agents == nil {
 		return 0
 	}
-	return b.agents.Installing()
+	return b.agents.Installer().Running()
 }
 
 // Working is the number of running turns that wait for no person.

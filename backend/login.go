@@ -34,10 +34,10 @@ type LoginCommand struct {
 
 // LoginCommand is the program by which a person signs in to an agent at a terminal.
 func (b *Backend) LoginCommand(ctx context.Context, agent, method string) (LoginCommand, error) {
-	m, err := b.agents.LoginMethod(ctx, agent, method)
+	m, err := b.agents.Logins().Method(ctx, agent, method)
 	if err != nil {
 		return LoginCommand{}, err
 	}
-	cmd, err := b.agents.LoginCommand(ctx, agent, m)
+	cmd, err := b.agents.Logins().Command(ctx, agent, m)
 	return LoginCommand{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir}, err
 }

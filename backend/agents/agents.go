@@ -4,7 +4,7 @@
 // Ids come from three places: the built-in demo agent (mock), the catalogue that is part of the program (catalogue.json, in the format of
 // the public ACP registry, under the short ids of the API), and the user's agents.json. The package reads agents.json again for every
 // query, so that an edit takes effect at once. Only ids of this table can be started. No part of a command ever comes from a request,
-// except for a definition that a person writes ([Catalogue.Define], [Catalogue.TestDefinition]). The catalogue records as data where an
+// except for a definition that a person writes ([Definitions.Define], [Catalogue.TestDefinition]). The catalogue records as data where an
 // agent behaves differently from its own announcements ([Quirks]).
 //
 // Finding. An agent that Deskhand installed goes before a program on PATH. Both are looked up anew for each query. The installed version
@@ -21,7 +21,7 @@
 // the checksums of their registries; an archive is checked against the checksum of its entry, and an archive without a checksum is reported
 // as such. Archives come over https alone (a mirror on loopback may use http), and only files and directories are unpacked: a link, a path
 // that leads out, a name that comes twice, or a size above the limits ends the installation. The needed space is found out first, as far as
-// a server tells (see [Catalogue.Plan]), and an installation does not begin without enough room. The new version is used only after the
+// a server tells (see [Installer.Plan]), and an installation does not begin without enough room. The new version is used only after the
 // agent has answered to initialize, by the rename of one small file; until then, and after any failure, the version before is used
 // unchanged. The version before is kept, older versions are removed unless a process uses them, so a running agent is never disturbed. One
 // installation of an agent runs at a time, over all processes that share the directory: a second request for the same version in one
@@ -31,7 +31,7 @@
 // A person can go back to the version before, and remove an installed agent unless a process uses the agent. The package never removes a
 // program that Deskhand did not install.
 //
-// The registry. With [Config.CatalogueURL] the public registry, or a mirror, is asked once a day (see [Catalogue.Follow]). The registry
+// The registry. With [Config.CatalogueURL] the public registry, or a mirror, is asked once a day (see [Registry.Follow]). The registry
 // offers newer versions, and agents that the catalogue does not know; installed agents stay as they are. The last good document is in
 // <Dir>/registry.json; a document that is bad or cannot be fetched changes nothing. Icons that the registry names are not fetched: anybody
 // can serve them, and the fetch would tell a server which agents are installed here.
@@ -39,10 +39,10 @@
 // Asking. Infos starts agents to learn their offers, at most two at a time, each in an empty directory that is removed afterwards, and
 // keeps the answer until the agent's version changes. Test starts an agent as a session would, and reports how each step went.
 //
-// Signing in. Login lists the ways that an agent offers. The agent signs in by itself (Authenticate), its program runs on a terminal
-// (LoginCommand), or a person gives values (Keep), which are then in the environment of that agent at every start, and of no other agent.
-// The values are in a vault; LoginMethods.Keyring names the place. A login ends with its
-// context, together with every process that the login started, except a browser. Only the started process learns a value from this package.
+// Signing in. [Logins.Methods] lists the ways that an agent offers. The agent signs in by itself ([Logins.Authenticate]), its program runs
+// on a terminal ([Logins.Command]), or a person gives values ([Logins.Keep]), which are then in the environment of that agent at every start,
+// and of no other agent. The values are in a vault; LoginMethods.Keyring names the place. A login ends with its context, together with every
+// process that the login started, except a browser. Only the started process learns a value from this package.
 package agents
 
 import (
@@ -50,14 +50,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"deskhand/backend/environ"
 	"deskhand/backend/probe"
@@ -65,145 +62,25 @@ import (
 	"deskhand/backend/vault"
 )
 
-// Errors of Command.
-var (
-	ErrUnknown      = errors.New("unknown agent")
-	ErrNotInstalled = errors.New("the agent is not installed")
-	ErrClosed       = errors.New("the catalogue is closed")
-	// ErrCommand is the ErrNotInstalled of an agent whose command a person has configured: nothing can be installed instead.
-	ErrCommand = fmt.Errorf("%w: the command that agents.json gives cannot be started", ErrNotInstalled)
-)
-
-// States of an agent.
-const (
-	Ready      = "ready"
-	NeedsLogin = "needs_login" // the agent said so when a session or a turn was last asked for
-	NotFound   = "not_found"
-	Broken     = "broken"
-)
-
-// Agent is an agent as people see it.
-type Agent struct {
-	ID       string   `json:"id"`
-	Name     string   `json:"name"`
-	State    string   `json:"state" enum:"ready,needs_login,not_found,broken"`
-	Source   string   `json:"source" enum:"builtin,custom,path,installed"`
-	Path     string   `json:"path,omitempty" doc:"Path of the program that is started"`
-	Reason   string   `json:"reason,omitempty" doc:"Reason that this program was chosen"`
-	Detail   string   `json:"detail,omitempty" doc:"Reason that the agent is not ready"`
-	Searched []string `json:"searched,omitempty" doc:"Directories that were searched for the program, each with its origin"`
-
-	Version      string      `json:"version,omitempty" doc:"Version of the program that is started, when its package states a version"`
-	Installable  bool        `json:"installable" doc:"Deskhand can install the agent"`
-	Distribution string      `json:"distribution,omitempty" enum:"npm,uvx,binary" doc:"Way of installation; absent when none is known"`
-	Package      string      `json:"package,omitempty" doc:"Package of npm or of Python, or the URL of an archive, that is installed"`
-	Pinned       string      `json:"pinned,omitempty" doc:"Version of the catalogue, which is installed when no version is asked for"`
-	Size         *Footprint  `json:"size,omitempty" doc:"Size of the pinned version, when known before installation; a plan asks for the size otherwise"`
-	Previous     string      `json:"previous,omitempty" doc:"Previous version, for a rollback"`
-	Editable     bool        `json:"editable" doc:"agents.json has a definition of the agent"`
-	Quirks       *Quirks     `json:"quirks,omitempty" doc:"Measured differences between the agent's behaviour and its own statements"`
-	Installing   *Installing `json:"installing,omitempty" doc:"Progress of the installation that runs"`
-	Failure      *Failure    `json:"failure,omitempty" doc:"Reason that the last installation failed; cleared by the next attempt or the next fresh list"`
-}
-
-// Installing is the progress of an installation.
-type Installing struct {
-	Step  string `json:"step" enum:"resolve,download,verify,switch"`
-	Bytes int64  `json:"bytes,omitempty" doc:"Bytes on the disk so far: unpacked packages, archives as downloaded"`
-	Total int64  `json:"total,omitempty" doc:"Expected bytes on the disk; absent when unknown"`
-}
-
-// Failure is why an installation failed.
-type Failure struct {
-	Code   string `json:"code" doc:"Stable code, such as agent.install_failed"`
-	Detail string `json:"detail"`
-	Stderr string `json:"stderr,omitempty" doc:"End of the stderr of npm, of uv, or of the agent that did not answer"`
-}
-
-// HasUpdate reports whether the catalogue has a later version than the installed or found version.
-func (a Agent) HasUpdate() bool { return older(a.Version, a.Pinned) }
-
-// IsInstalled reports whether Deskhand installed the agent.
-func (a Agent) IsInstalled() bool { return a.Source == Own }
-
-// IsReady reports whether the agent can be started.
-func (a Agent) IsReady() bool { return a.State == Ready }
-
-// IsFound reports whether the agent is on this machine, in any state.
-func (a Agent) IsFound() bool { return a.State != NotFound }
-
-// WantsLogin reports whether the agent lacks only a login.
-func (a Agent) WantsLogin() bool { return a.State == NeedsLogin }
-
-// IsBuiltin reports whether the agent is the demo agent.
-func (a Agent) IsBuiltin() bool { return a.Source == Builtin }
-
-// Config is the configuration of a Catalogue.
-type Config struct {
-	// Self is Deskhand's own program, which contains the demo agent, and which prints its environment when a login shell runs the program
-	// for that.
-	Self string
-	// File is the path of agents.json, which need not exist.
-	File string
-	// Environ is the environment that agents are started with; nil means the environment of this process.
-	Environ []string
-	// LoginShell adds the environment of the person's login shell, and the known install directories. Without LoginShell only Environ
-	// counts.
-	LoginShell bool
-	// Desktop says that Deskhand was started from a desktop, whose environment no person has set up: variables of the login shell win.
-	Desktop bool
-	// ShellPatience is how long the login shell may take; 0 means 10 s.
-	ShellPatience time.Duration
-	// Dir is the directory that agents are installed into, a subdirectory per agent; "" turns installing off.
-	Dir string
-	// WriteFile replaces a file atomically (store.WriteFile); nil turns installing off.
-	WriteFile func(name string, data []byte, mode fs.FileMode) error
-	// Rename renames a directory that was just unpacked and that a scanner may still hold open (store.Rename); nil means os.Rename.
-	Rename func(from, to string) error
-	// CatalogueURL is the URL of the agents' registry that Follow asks; "" and "off" mean none, and then a stored copy is not used either.
-	CatalogueURL string
-	// Registry is the URL of the npm registry; "" means the registry that npm itself is set to.
-	Registry string
-	// Vault keeps the values that people enter for logins; nil keeps none.
-	Vault *vault.Vault
-	// Preinstalled keeps Ensure from installing a missing agent.
-	Preinstalled bool
-	// Beside is the process set whose watchdog and ledger the processes of this package share: npm, uv, and agents that are asked for their
-	// offers. Nil means neither watchdog nor ledger. Close the catalogue before Beside.
-	Beside *proxy.Set
-	// Patience is how long an agent may take to answer to initialize; 0 means a minute for a tested agent, and two minutes for an agent
-	// that has just been installed. Patience also limits the wait for a server's answer about an archive; there 0 means half a minute.
-	Patience time.Duration
-	// Logger gets records of installations; nil logs nothing.
-	Logger *slog.Logger
-}
-
 // Catalogue is the table of agents. Its methods may be called concurrently.
 type Catalogue struct {
 	cfg         Config
-	bundled     []entry
-	table       atomic.Pointer[[]entry] // bundled, merged with the registry's document
-	fault       error                   // of the bundled catalogue; a test holds it nil
+	table       *table
+	definitions *Definitions
+	registry    *Registry
+	installer   *Installer
 	store       *store
-	prober      *probe.Prober
-	asking      chan struct{}
-	work        sync.WaitGroup
-	life        context.Context //nolint:containedctx // ends with Close, and every background job with it
-	end         context.CancelFunc
+	finder      *finder
+	launcher    *launcher
 	environment *environ.Environment
 	vault       *vault.Vault
-
-	editing  sync.Mutex // held while agents.json is changed
-	registry sync.Mutex // held while the registry is asked
-
-	mu      sync.Mutex // protects the fields below
-	closed  bool
-	jobs    map[string]*job      // installations under way, by agent
-	answers map[string]*answer   // of agents that were asked, by entry.key
-	logins  map[string]string    // why agents want a login, by entry.key
-	signIns map[string]signIn    // ways to sign in that agents announced, by entry.key
-	sizes   map[string]Footprint // found out by plans, by agent and version
-	watch   func(News)
+	prober      *probe.Prober
+	background  *background
+	news        announcer
+	notes       *loginNotes
+	logins      *Logins
+	offers      *offers
+	asking      chan struct{} // a slot for each agent that is asked or tested
 }
 
 // atOnce is how many agents are asked at the same time: each is a whole runtime of some hundred megabytes.
@@ -220,63 +97,74 @@ func Open(cfg Config) *Catalogue {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), jobs: map[string]*job{}, answers: map[string]*answer{}, logins: map[string]string{}, sizes: map[string]Footprint{}}
-	c.signIns, c.vault = map[string]signIn{}, cmp.Or(cfg.Vault, vault.Open(vault.Config{}))
 	var unread, unopened, unplaced error
 	if cfg.Dir != "" {
-		c.cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in Dir, and names files by its path
+		cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in Dir, and names files by its path
 	}
-	c.life, c.end = context.WithCancel(context.Background())
-	c.bundled, unread = parseCatalogue(bundled)
-	c.table.Store(&c.bundled)
-	if u := c.registryURL(); u != nil {
-		rows := withRegistry(c.bundled, c.readCopy(u).Document)
-		c.table.Store(&rows)
-	}
+	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), notes: &loginNotes{why: map[string]string{}}}
+	c.vault, c.background = cmp.Or(cfg.Vault, vault.Open(vault.Config{})), newBackground()
+	c.table = &table{demo: demo(cfg.Self)}
+	c.table.bundled, unread = parseCatalogue(bundled)
 	c.prober = &probe.Prober{Logger: cfg.Logger}
 	c.prober.Processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger, Purpose: ForTest})
+	c.table.fault = errors.Join(unread, unopened, unplaced)
+	c.definitions = &Definitions{
+		file: cfg.File, write: cfg.WriteFile, bundled: c.table.bundled, background: c.background, news: &c.news, changing: c.changing,
+	}
+	c.table.definitions = c.definitions
 	c.environment = environ.Open(environ.Config{
 		Environ: cfg.Environ, LoginShell: cfg.LoginShell, Desktop: cfg.Desktop, Self: cfg.Self, Patience: cfg.ShellPatience, Logger: cfg.Logger,
 		Changing: c.changing, Show: c.showShell,
 	})
-	c.store = &store{dir: c.cfg.Dir, write: cfg.WriteFile, environment: c.environment, logger: cfg.Logger}
-	c.fault = errors.Join(unread, unopened, unplaced)
+	c.store = &store{dir: cfg.Dir, write: cfg.WriteFile, environment: c.environment, logger: cfg.Logger}
+	c.finder = &finder{store: c.store, environment: c.environment}
+	c.launcher = &launcher{environment: c.environment, vault: c.vault, prober: c.prober}
+	c.installer = &Installer{
+		cfg: cfg, table: c.table, store: c.store, finder: c.finder, launcher: c.launcher, environment: c.environment, background: c.background,
+		news: &c.news, jobs: map[string]*job{}, sizes: map[string]Footprint{},
+	}
+	c.offers = &offers{launcher: c.launcher, background: c.background, notes: c.notes, asking: c.asking, answers: map[string]*answer{}}
+	c.logins = &Logins{
+		cfg: cfg, table: c.table, finder: c.finder, launcher: c.launcher, environment: c.environment, vault: c.vault, background: c.background,
+		news: &c.news, notes: c.notes, offers: c.offers, signIns: map[string]signIn{},
+	}
+	c.registry = &Registry{
+		address: cfg.CatalogueURL, table: c.table, store: c.store, environment: c.environment, background: c.background, changing: c.changing,
+		logger: cfg.Logger,
+	}
+	c.registry.load()
 	return c
 }
 
 // Close ends installations and agents that are being asked, and waits until all their processes are gone.
 func (c *Catalogue) Close() error {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
-	c.end()
+	c.background.stop()
 	c.environment.Close()
-	c.work.Wait()
+	c.background.work.Wait()
 	if c.prober.Processes == nil {
 		return nil
 	}
 	return c.prober.Processes.Close()
 }
 
-// backgroundLocked runs f in a goroutine that Close waits for, and reports whether f runs: after Close f does not. f must end when c.life
-// does. The caller holds c.mu.
-func (c *Catalogue) backgroundLocked(f func()) bool {
-	if !c.closed {
-		c.work.Go(f)
-	}
-	return !c.closed
-}
+// Definitions returns the agents of agents.json.
+func (c *Catalogue) Definitions() *Definitions { return c.definitions }
 
-// background is backgroundLocked for a caller that does not hold the lock.
-func (c *Catalogue) background(f func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.backgroundLocked(f)
-}
+// Registry returns what asks the public registry of agents.
+func (c *Catalogue) Registry() *Registry { return c.registry }
+
+// Installer returns what installs and removes the agents.
+func (c *Catalogue) Installer() *Installer { return c.installer }
+
+// Vault returns the vault of the values that people have entered for logins.
+func (c *Catalogue) Vault() *vault.Vault { return c.vault }
+
+// Logins returns what signs people in to the agents.
+func (c *Catalogue) Logins() *Logins { return c.logins }
 
 // Environment returns the environment in which agents are found and started. Until its login shell has answered or timed out, the calls that
-// need an agent wait: Command, Ensure, Info, Infos, Install and Test. List, All and Agent do not, since an opening window would wait with
-// them. For each agent that the answer changes, the callback of Watch is called as at the end of an installation.
+// need an agent wait: Command, Ensure, Info, Infos, Test, and Install of the installer. List, All and Agent do not, since an opening window
+// would wait with them. For each agent that the answer changes, the callback of Watch is called as at the end of an installation.
 func (c *Catalogue) Environment() *environ.Environment { return c.environment }
 
 // showShell lists the login shell while the shell runs. The shell is not in the catalogue's process set: a process that detaches from the
@@ -303,7 +191,7 @@ func (c *Catalogue) All() ([]Agent, error) {
 }
 
 func (c *Catalogue) list(wanted func(entry, Agent) bool) ([]Agent, error) {
-	rows, err := c.rows()
+	rows, err := c.table.rows()
 	list := make([]Agent, 0, len(rows))
 	for _, e := range rows {
 		if a := c.describe(e); wanted(e, a) {
@@ -316,27 +204,23 @@ func (c *Catalogue) list(wanted func(entry, Agent) bool) ([]Agent, error) {
 
 // Agent returns an agent of the table, or ErrUnknown.
 func (c *Catalogue) Agent(id string) (Agent, error) {
-	e, err := c.row(id)
+	e, err := c.table.row(id)
 	if err != nil {
 		return Agent{}, err
 	}
 	return c.describe(e), nil
 }
 
-func rank(state string) int {
-	return slices.Index([]string{Ready, NeedsLogin, Broken, NotFound}, state)
-}
-
 // describe returns e as found on this machine, together with the actions that are possible.
 func (c *Catalogue) describe(e entry) Agent {
-	running := c.installing(e.id) // asked before the files are read: an agent without a running installation has its new version completely
+	running := c.installer.progress(e.id) // asked before the files are read: an agent without a running installation has its new version completely
 	a := c.found(e)
 	a.Installing = running
-	a.Installable = c.installable(e) == nil
+	a.Installable = c.store.installable(e) == nil
 	a.Editable = e.inFile
 	if e.source == OnPath {
 		a.Package, a.Pinned, a.Distribution = e.known.artefact(), e.known.version, e.known.via
-		a.Size = c.size(e)
+		a.Size = c.installer.size(e)
 	}
 	if now, err := c.store.current(e.id); err == nil && a.Installable && now.Previous != nil && e.owns(now.release) {
 		a.Previous = now.Previous.Version
@@ -351,7 +235,7 @@ func (c *Catalogue) found(e entry) Agent {
 	if e.broken != "" {
 		return a
 	}
-	at, err := c.find(e)
+	at, err := c.finder.find(e)
 	switch {
 	case errors.Is(err, errUnusable):
 		a.Source, a.Detail = Own, err.Error()
@@ -371,10 +255,10 @@ func (c *Catalogue) found(e entry) Agent {
 	} else if e.source == OnPath {
 		a.Version = versionBeside(at.program, e.known.npm)
 	}
-	if why, wants := c.wantsLogin(e, at); wants {
+	if why, wants := c.notes.of(e, at); wants {
 		a.State, a.Detail = NeedsLogin, why
 	}
-	if err := c.lacks(e); err != nil {
+	if err := c.finder.lacks(e); err != nil {
 		a.State, a.Detail = Broken, err.Error()
 	}
 	return a
@@ -382,13 +266,13 @@ func (c *Catalogue) found(e entry) Agent {
 
 // Known reports whether id is in the table, found on this machine or not.
 func (c *Catalogue) Known(id string) bool {
-	_, err := c.row(id)
+	_, err := c.table.row(id)
 	return err == nil
 }
 
 // Name returns the display name of an agent, or id for an unknown agent.
 func (c *Catalogue) Name(id string) string {
-	if e, err := c.row(id); err == nil {
+	if e, err := c.table.row(id); err == nil {
 		return e.name
 	}
 	return id
@@ -398,39 +282,21 @@ func (c *Catalogue) Name(id string) string {
 // ErrNotInstalled when the program is not on this machine. Command installs nothing; Ensure does.
 func (c *Catalogue) Command(ctx context.Context, id, cwd string) (proxy.Command, error) {
 	c.environment.Settle(ctx, false)
-	e, err := c.row(id)
+	e, err := c.table.row(id)
 	if err != nil {
 		return proxy.Command{}, err
 	}
 	if e.broken != "" {
 		return proxy.Command{}, fmt.Errorf("%w: %s: %s: %s", ErrFile, c.cfg.File, id, e.broken)
 	}
-	at, err := c.locate(e)
+	at, err := c.finder.locate(e)
 	if err != nil && e.source == Custom {
 		return proxy.Command{}, fmt.Errorf("%w: %s: %w", ErrCommand, id, err)
 	}
 	if err != nil {
 		return proxy.Command{}, fmt.Errorf("%w: %s: %w", ErrNotInstalled, id, err)
 	}
-	return c.command(ctx, e, at, cwd), nil
-}
-
-func (c *Catalogue) command(ctx context.Context, e entry, at place, cwd string) proxy.Command {
-	if e.cwd != "" {
-		cwd = e.cwd
-	}
-	if at.start != nil && !e.inFile {
-		e.args, e.env = at.start.Args, at.start.Env
-	}
-	path, args := at.argv(e.args)
-	env := c.environment.With(e.environ())
-	if !e.bare {
-		env = append(env, c.vault.Environ(ctx, e.id)...)
-	}
-	if at.home != "" {
-		env = append(env, environ.AgentHome+"="+at.home)
-	}
-	return proxy.Command{Path: path, Args: args, Env: environ.ExceptLoopback(env), Dir: cwd, Keeps: at.home}
+	return c.launcher.command(ctx, e, at, cwd), nil
 }
 
 // Ensure is Command, after installing a missing agent that can be installed, unless Config.Preinstalled is set. A failed installation is an
@@ -440,7 +306,7 @@ func (c *Catalogue) Ensure(ctx context.Context, id, cwd string) (proxy.Command, 
 	if c.cfg.Preinstalled || !errors.Is(err, ErrNotInstalled) || errors.Is(err, ErrCommand) {
 		return cmd, err
 	}
-	_, failed := c.Install(ctx, id, InstallRequest{}, nil)
+	_, failed := c.installer.Install(ctx, id, InstallRequest{}, nil)
 	switch {
 	case errors.Is(failed, ErrNotInstallable):
 		return cmd, fmt.Errorf("%w; %w", err, failed)
@@ -450,46 +316,17 @@ func (c *Catalogue) Ensure(ctx context.Context, id, cwd string) (proxy.Command, 
 	return c.Command(ctx, id, cwd)
 }
 
-// row returns the table's entry for id.
-func (c *Catalogue) row(id string) (entry, error) {
-	rows, fileErr := c.rows()
-	for _, e := range rows {
-		if e.id == id {
-			return e, nil
+// Watch has f called with the news of all installations, in the order of each. f must not block.
+func (c *Catalogue) Watch(f func(News)) { c.news.watch.Store(&f) }
+
+// changing runs f, and announces the agents that f changed to the callback of Watch.
+func (c *Catalogue) changing(f func()) {
+	before, _ := c.List() // other callers of List get the error of agents.json
+	f()
+	after, _ := c.List()
+	for _, a := range after {
+		if !slices.ContainsFunc(before, func(b Agent) bool { return reflect.DeepEqual(a, b) }) {
+			c.news.announce(News{Agent: a.ID, Ended: true, Aside: true})
 		}
-	}
-	if fileErr != nil {
-		return entry{}, fmt.Errorf("%w: %s (%w)", ErrUnknown, id, fileErr)
-	}
-	return entry{}, fmt.Errorf("%w: %s", ErrUnknown, id)
-}
-
-// FileProblem returns the error of agents.json, or nil.
-func (c *Catalogue) FileProblem() error {
-	_, err := readCustom(c.cfg.File, c.bundled)
-	return err
-}
-
-// rows returns the whole table: the demo agent, the catalogue in its order, then the readable entries of agents.json. The error is that of
-// agents.json.
-func (c *Catalogue) rows() ([]entry, error) {
-	rows := append([]entry{c.demo()}, *c.table.Load()...)
-	own, err := readCustom(c.cfg.File, c.bundled)
-	for _, e := range own {
-		i := slices.IndexFunc(rows, func(r entry) bool { return r.id == e.id })
-		if i >= 0 {
-			e.known = rows[i].known.ofAnother(e.known)
-			rows[i] = e
-		} else {
-			rows = append(rows, e)
-		}
-	}
-	return rows, errors.Join(c.fault, err)
-}
-
-func (c *Catalogue) demo() entry {
-	return entry{
-		id: Demo, name: "Demo agent", source: Builtin, command: c.cfg.Self, args: []string{"demo-agent"},
-		known: known{Capabilities: allCapabilities(), Modes: demoModes()},
 	}
 }

@@ -60,7 +60,7 @@ func (a *archiveSupply) get(ctx context.Context) (_ *http.Response, end func(), 
 	if err := a.target().sound(); err != nil {
 		return nil, nil, err
 	}
-	transport := &http.Transport{Proxy: a.c.environment.Proxy(), DisableKeepAlives: true}
+	transport := &http.Transport{Proxy: a.installer.environment.Proxy(), DisableKeepAlives: true}
 	client := &http.Client{Transport: transport, CheckRedirect: func(to *http.Request, via []*http.Request) error {
 		if len(via) > mostRedirects || !encrypted(to.URL) || via[0].URL.Scheme == "https" && to.URL.Scheme != "https" {
 			return errors.New("it leads elsewhere than we go")
@@ -76,7 +76,7 @@ func (a *archiveSupply) get(ctx context.Context) (_ *http.Response, end func(), 
 	req.Header.Set("User-Agent", "deskhand")
 	req.Header.Set("Accept-Encoding", "identity") // the checksum is that of the file as stored
 	// A timer instead of the transport's own limits: none of those covers the handshake, redirects and the wait for headers together.
-	late := time.AfterFunc(cmp.Or(a.c.cfg.Patience, answerLimit), func() { cancel(errLate) })
+	late := time.AfterFunc(cmp.Or(a.installer.cfg.Patience, answerLimit), func() { cancel(errLate) })
 	resp, err := client.Do(req)
 	late.Stop()
 	switch {

@@ -225,7 +225,7 @@ func TestArchivesAreInstalled(t *testing.T) {
 			}
 			var steps, logs []string
 			var last agents.Progress
-			if _, err := y.Install(t.Context(), "packed", agents.InstallRequest{Reinstall: true}, func(p agents.Progress) {
+			if _, err := y.Installer().Install(t.Context(), "packed", agents.InstallRequest{Reinstall: true}, func(p agents.Progress) {
 				if len(steps) == 0 || steps[len(steps)-1] != p.Step {
 					steps = append(steps, p.Step)
 				}
@@ -263,10 +263,10 @@ func TestArchivesAreInstalled(t *testing.T) {
 			}
 		})
 	}
-	if err := y.Rollback("packed"); err != nil || y.packed().Version != "1.0.5" {
+	if err := y.Installer().Rollback("packed"); err != nil || y.packed().Version != "1.0.5" {
 		t.Errorf("Rollback: got %v, agent %+v, want version 1.0.5", err, y.packed())
 	}
-	if err := y.Uninstall("packed"); err != nil || y.packed().State != agents.NotFound {
+	if err := y.Installer().Uninstall("packed"); err != nil || y.packed().State != agents.NotFound {
 		t.Errorf("Uninstall: got %v, agent %+v, want not_found", err, y.packed())
 	}
 }
@@ -313,7 +313,7 @@ func TestArchivesThatAreRefused(t *testing.T) {
 				y.put(tc.archive, tc.data)
 			}
 			y.lists(version, tc.archive, "agent", tc.sum)
-			_, err := y.Install(t.Context(), "packed", agents.InstallRequest{Reinstall: true}, nil)
+			_, err := y.Installer().Install(t.Context(), "packed", agents.InstallRequest{Reinstall: true}, nil)
 			var failed *agents.InstallError
 			if !errors.As(err, &failed) || failed.Step != tc.step || !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("Install: got %v, want step %s and an error with %q", err, tc.step, tc.err)
@@ -370,14 +370,14 @@ func TestArchivesAreNotFetchedWithoutHTTPS(t *testing.T) {
 		}
 	}
 	y.lists("1.0.0", "a.tar.gz", "agent", "")
-	if err := y.Begin("packed", "1.0.1"); !errors.Is(err, agents.ErrVersion) {
+	if err := y.Installer().Begin("packed", "1.0.1"); !errors.Is(err, agents.ErrVersion) {
 		t.Errorf("Begin(1.0.1), whose archive nobody knows: got %v, want ErrVersion", err)
 	}
 	y.says(func(w http.ResponseWriter, r *http.Request) bool {
 		http.Redirect(w, r, "http://archives.example/a.tar.gz", http.StatusFound)
 		return true
 	})
-	if _, err := y.Install(t.Context(), "packed", agents.InstallRequest{}, nil); err == nil || !strings.Contains(err.Error(), "leads elsewhere") {
+	if _, err := y.Installer().Install(t.Context(), "packed", agents.InstallRequest{}, nil); err == nil || !strings.Contains(err.Error(), "leads elsewhere") {
 		t.Errorf("Install: got %v, want an error with \"leads elsewhere\"", err)
 	}
 }
@@ -391,7 +391,7 @@ func TestArchiveThatBreaksOff(t *testing.T) {
 		_, _ = w.Write(data)
 		return true // net/http closes the connection
 	})
-	_, err := y.Install(t.Context(), "packed", agents.InstallRequest{}, nil)
+	_, err := y.Installer().Install(t.Context(), "packed", agents.InstallRequest{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "broke off") || y.requests() != 2 {
 		t.Errorf("archive that breaks off: got %v after %d requests, want that told after 2", err, y.requests())
 	}
@@ -400,7 +400,7 @@ func TestArchiveThatBreaksOff(t *testing.T) {
 		w.Header().Set("Content-Length", "100000000000")
 		return true
 	})
-	if _, err := y.Install(t.Context(), "packed", agents.InstallRequest{}, nil); err == nil || !strings.Contains(err.Error(), "are not taken") {
+	if _, err := y.Installer().Install(t.Context(), "packed", agents.InstallRequest{}, nil); err == nil || !strings.Contains(err.Error(), "are not taken") {
 		t.Errorf("Install: got %v, want an error with \"are not taken\"", err)
 	}
 }
@@ -418,7 +418,7 @@ func TestArchiveDownloadIsCancelled(t *testing.T) {
 		return true
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := y.Install(ctx, "packed", agents.InstallRequest{}, func(p agents.Progress) {
+	_, err := y.Installer().Install(ctx, "packed", agents.InstallRequest{}, func(p agents.Progress) {
 		if p.Step == agents.StepDownload && p.Bytes > 0 {
 			if p.Bytes > 50_000 || p.Total != 100_000 {
 				t.Errorf("progress: got %+v, want at most 50000 of 100000 bytes", p)
@@ -462,7 +462,7 @@ func TestRegistryBringsArchives(t *testing.T) {
 	if n := y.requests(); n != 0 {
 		t.Errorf("%d requests before anybody wanted anything: icons are not fetched", n)
 	}
-	if _, err := c.Install(t.Context(), "crate", agents.InstallRequest{}, nil); err != nil {
+	if _, err := c.Installer().Install(t.Context(), "crate", agents.InstallRequest{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if a := get(t, c, "crate"); a.State != agents.Ready || a.Version != "1.0.0" || y.requests() != 2 {
@@ -497,7 +497,7 @@ func TestArchiveFromAServerThatIsSilent(t *testing.T) {
 	y.lists("1.0.0", "https://"+silent.Addr().String()+"/agent.tar.gz", "agent", "")
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Limit)
 	defer cancel()
-	_, err = c.Install(ctx, "packed", agents.InstallRequest{}, nil)
+	_, err = c.Installer().Install(ctx, "packed", agents.InstallRequest{}, nil)
 	failed, ok := errors.AsType[*agents.InstallError](err)
 	if !ok || failed.Step != agents.StepResolve || !strings.Contains(failed.Error(), "no answer") {
 		t.Errorf("Install: got %v, want step resolve and \"no answer\"", err)
@@ -531,7 +531,7 @@ func TestInstallOfOtherAgentUnderSameID(t *testing.T) {
 	if a := get(t, y.Catalogue, "claude"); a.State != agents.Ready || a.Version != "7.0.0" || a.Previous != "" {
 		t.Errorf("installed: got %+v, want 7.0.0 ready, nothing to go back to", a)
 	}
-	if err := y.Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
+	if err := y.Installer().Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
 		t.Errorf("Rollback: got %v, want ErrNoPrevious", err)
 	}
 	if err := os.Remove(y.cfg.File); err != nil {
@@ -560,7 +560,7 @@ func TestArchiveThroughTheProxyOfTheShell(t *testing.T) {
 	defer closing(t, c)
 	for host, want := range map[string]string{"archives.invalid": "CONNECT archives.invalid:443", "other.invalid": ""} {
 		y.lists("1.0.0", "https://"+host+"/agent.tar.gz", "agent", "")
-		if _, err := c.Install(t.Context(), "packed", agents.InstallRequest{}, nil); !errors.Is(err, agents.ErrInstall) {
+		if _, err := c.Installer().Install(t.Context(), "packed", agents.InstallRequest{}, nil); !errors.Is(err, agents.ErrInstall) {
 			t.Fatal(err)
 		}
 		got := ""

@@ -39,14 +39,14 @@ func TestRollbackAndUninstall(t *testing.T) {
 	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
 	s.reg.publishClaude("0.102.0", "")
-	if err := s.Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
+	if err := s.Installer().Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
 		t.Errorf("Rollback of nothing: got %v, want ErrNoPrevious", err)
 	}
-	if err := s.Uninstall("claude"); !errors.Is(err, agents.ErrNotOurs) {
+	if err := s.Installer().Uninstall("claude"); !errors.Is(err, agents.ErrNotOurs) {
 		t.Errorf("Uninstall of nothing: got %v, want ErrNotOurs", err)
 	}
 	heard := news(s.Catalogue)
-	if err := s.Begin("claude", ""); err != nil {
+	if err := s.Installer().Begin("claude", ""); err != nil {
 		t.Fatal(err)
 	}
 	if steps, end := ending(heard); end.Err != nil || end.Agent != "claude" || !slices.Equal(steps, []string{"resolve", "download", "verify", "switch"}) {
@@ -56,14 +56,14 @@ func TestRollbackAndUninstall(t *testing.T) {
 	if a.Version != "0.101.0" || !a.Installable || a.Pinned != "0.101.0" || a.Previous != "" || a.Installing != nil || a.Package != claudePackage {
 		t.Errorf("claude: got %+v, want 0.101.0, installable, no version before", a)
 	}
-	if err := s.Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
+	if err := s.Installer().Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
 		t.Errorf("Rollback: got %v, want %v", err, agents.ErrNoPrevious)
 	}
 	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.102.0"})
 	if a := get(t, s.Catalogue, "claude"); a.Version != "0.102.0" || a.Previous != "0.101.0" {
 		t.Errorf("claude: got %+v, want 0.102.0, before 0.101.0", a)
 	}
-	if err := s.Rollback("claude"); err != nil {
+	if err := s.Installer().Rollback("claude"); err != nil {
 		t.Fatal(err)
 	}
 	if a := get(t, s.Catalogue, "claude"); a.Version != "0.101.0" || a.Previous != "0.102.0" || !strings.Contains(a.Path, "0.101.0") {
@@ -87,28 +87,28 @@ func TestRollbackAndUninstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := s.current()
-	if err := s.Uninstall("claude"); !errors.Is(err, agents.ErrInUse) {
+	if err := s.Installer().Uninstall("claude"); !errors.Is(err, agents.ErrInUse) {
 		t.Errorf("Uninstall while it runs: got %v, want ErrInUse", err)
 	}
 	if now := s.current(); now.Version != before.Version || len(s.versions()) != 2 {
 		t.Errorf("after a refused Uninstall: got %+v, versions %v; want it as before", now, s.versions())
 	}
-	if err := s.Rollback("claude"); err != nil { // the earlier version still runs, and even the next installation keeps its directory
+	if err := s.Installer().Rollback("claude"); err != nil { // the earlier version still runs, and even the next installation keeps its directory
 		t.Errorf("Rollback while it runs: got %v, want no error", err)
 	}
-	if err := s.Uninstall("claude"); !errors.Is(err, agents.ErrInUse) {
+	if err := s.Installer().Uninstall("claude"); !errors.Is(err, agents.ErrInUse) {
 		t.Errorf("Uninstall while the version before runs: got %v, want ErrInUse", err)
 	}
 	if err := running.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Uninstall("claude"); err != nil {
+	if err := s.Installer().Uninstall("claude"); err != nil {
 		t.Fatal(err)
 	}
 	if a := get(t, s.Catalogue, "claude"); a.State != agents.NotFound || len(s.versions()) > 0 {
 		t.Errorf("after Uninstall: got %+v, versions %v, want not_found and none", a, s.versions())
 	}
-	if err := s.Uninstall("claude"); !errors.Is(err, agents.ErrNotOurs) {
+	if err := s.Installer().Uninstall("claude"); !errors.Is(err, agents.ErrNotOurs) {
 		t.Errorf("Uninstall once more: got %v, want ErrNotOurs", err)
 	}
 }
@@ -122,7 +122,7 @@ func TestDamagedVersionIsNothingToGoBackTo(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(s.cfg.Dir, "claude", "0.101.0", "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
+	if err := s.Installer().Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
 		t.Errorf("Rollback: got %v, want %v", err, agents.ErrNoPrevious)
 	}
 	if now := s.current(); now.Version != "0.102.0" {
@@ -137,20 +137,20 @@ func TestUninstallRemovesOnlyOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"claude", "mock", "cursor"} {
-		if err := s.Uninstall(id); !errors.Is(err, agents.ErrNotOurs) {
+		if err := s.Installer().Uninstall(id); !errors.Is(err, agents.ErrNotOurs) {
 			t.Errorf("Uninstall(%s): got %v, want %v", id, err, agents.ErrNotOurs)
 		}
 	}
-	if err := s.Uninstall("../claude"); !errors.Is(err, agents.ErrUnknown) {
+	if err := s.Installer().Uninstall("../claude"); !errors.Is(err, agents.ErrUnknown) {
 		t.Errorf("Uninstall(../claude): got %v, want %v", err, agents.ErrUnknown)
 	}
 	if _, err := os.Stat(outside); err != nil {
 		t.Error(err)
 	}
-	if err := s.Begin("mock", ""); !errors.Is(err, agents.ErrNotInstallable) {
+	if err := s.Installer().Begin("mock", ""); !errors.Is(err, agents.ErrNotInstallable) {
 		t.Errorf("Begin(mock): got %v, want %v", err, agents.ErrNotInstallable)
 	}
-	if err := s.Begin("claude", "latest"); !errors.Is(err, agents.ErrVersion) {
+	if err := s.Installer().Begin("claude", "latest"); !errors.Is(err, agents.ErrVersion) {
 		t.Errorf("Begin(claude, latest): got %v, want %v", err, agents.ErrVersion)
 	}
 
@@ -162,10 +162,10 @@ func TestUninstallRemovesOnlyOurs(t *testing.T) {
 	if err := store.WriteFile(filepath.Join(home, "current.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
+	if err := s.Installer().Rollback("claude"); !errors.Is(err, agents.ErrNoPrevious) {
 		t.Errorf("Rollback: got %v, want %v", err, agents.ErrNoPrevious)
 	}
-	if err := s.Uninstall("claude"); err != nil || len(s.versions()) > 0 {
+	if err := s.Installer().Uninstall("claude"); err != nil || len(s.versions()) > 0 {
 		t.Errorf("Uninstall: got %v, versions %v, want none", err, s.versions())
 	}
 }
@@ -175,17 +175,17 @@ func TestCancelEndsInstallation(t *testing.T) {
 	s.reg.publishClaude("0.101.0", "")
 	held := s.reg.holdBack()
 	heard := news(s.Catalogue)
-	if err := s.Cancel(t.Context(), "claude"); err != nil {
+	if err := s.Installer().Cancel(t.Context(), "claude"); err != nil {
 		t.Errorf("Cancel of nothing: got %v, want no error", err)
 	}
-	if err := s.Begin("claude", ""); err != nil {
+	if err := s.Installer().Begin("claude", ""); err != nil {
 		t.Fatal(err)
 	}
 	<-held
-	if err := s.Begin("claude", ""); !errors.Is(err, agents.ErrInstalling) {
+	if err := s.Installer().Begin("claude", ""); !errors.Is(err, agents.ErrInstalling) {
 		t.Errorf("Begin: got %v, want %v", err, agents.ErrInstalling)
 	}
-	for what, do := range map[string]func(string) error{"rollback": s.Rollback, "uninstall": s.Uninstall} {
+	for what, do := range map[string]func(string) error{"rollback": s.Installer().Rollback, "uninstall": s.Installer().Uninstall} {
 		if err := do("claude"); !errors.Is(err, agents.ErrInstalling) {
 			t.Errorf("%s: got %v, want %v", what, err, agents.ErrInstalling)
 		}
@@ -196,7 +196,7 @@ func TestCancelEndsInstallation(t *testing.T) {
 	joined := make(chan error) // another caller who waits for the same installation
 	ctx, leave := context.WithCancel(t.Context())
 	go func() {
-		_, err := s.Install(ctx, "claude", agents.InstallRequest{AgentProcessVersion: "0.101.0"}, nil)
+		_, err := s.Installer().Install(ctx, "claude", agents.InstallRequest{AgentProcessVersion: "0.101.0"}, nil)
 		joined <- err
 	}()
 	leave()
@@ -206,7 +206,7 @@ func TestCancelEndsInstallation(t *testing.T) {
 	if a := get(t, s.Catalogue, "claude"); a.Installing == nil {
 		t.Error("who comes and goes has ended it")
 	}
-	if err := s.Cancel(t.Context(), "claude"); err != nil {
+	if err := s.Installer().Cancel(t.Context(), "claude"); err != nil {
 		t.Fatal(err)
 	}
 	s.mustBeTidy()
@@ -217,7 +217,7 @@ func TestCancelEndsInstallation(t *testing.T) {
 		t.Errorf("end: got %+v, want ErrCancelled and ErrInstall", end)
 	}
 	s.reg.release()
-	if err := s.Begin("claude", "0.101.0"); err != nil {
+	if err := s.Installer().Begin("claude", "0.101.0"); err != nil {
 		t.Fatal(err)
 	}
 	if _, end := ending(heard); end.Err != nil {

@@ -87,7 +87,16 @@ const usualPatience = time.Minute
 // Test starts an agent in an empty directory, as a session would, and reports how the start went. When Test returns, every process that the
 // agent started is gone. A failing agent is no error: Test fails only with ErrUnknown, ErrClosed and the context's error.
 func (c *Catalogue) Test(ctx context.Context, id string) (Report, error) {
-	e, err := c.row(id)
+	e, err := c.table.row(id)
+	if err != nil {
+		return Report{}, err
+	}
+	return c.try(ctx, e)
+}
+
+// TestDefinition is Test of a definition that is not stored yet.
+func (c *Catalogue) TestDefinition(ctx context.Context, d Definition) (Report, error) {
+	e, err := c.definitions.draft(d)
 	if err != nil {
 		return Report{}, err
 	}
@@ -98,7 +107,7 @@ func (c *Catalogue) Test(ctx context.Context, id string) (Report, error) {
 func (c *Catalogue) try(ctx context.Context, e entry) (Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end the test
+	defer context.AfterFunc(c.background.life, cancel)() //nolint:contextcheck // both Close and the caller end the test
 	select {
 	case c.asking <- struct{}{}:
 		defer func() { <-c.asking }()
@@ -107,7 +116,7 @@ func (c *Catalogue) try(ctx context.Context, e entry) (Report, error) {
 	t := &trial{c: c, e: e, report: Report{Advice: []Advice{}, Steps: []Step{}}}
 	t.run(ctx)
 	switch {
-	case c.life.Err() != nil:
+	case c.background.life.Err() != nil:
 		return Report{}, ErrClosed
 	case ctx.Err() != nil:
 		return Report{}, ctx.Err()
@@ -178,13 +187,13 @@ func (t *trial) resolve(ctx context.Context) (string, error) {
 		t.advise("file", "detail", t.e.broken)
 		return "", errors.New(t.e.broken)
 	}
-	at, err := t.c.find(t.e)
+	at, err := t.c.finder.find(t.e)
 	if err != nil {
 		t.missing(err)
 		return "", err
 	}
 	t.at = at
-	if err := t.c.lacks(t.e); err != nil {
+	if err := t.c.finder.lacks(t.e); err != nil {
 		t.advise("needs", "detail", err.Error())
 		return "", err
 	}
@@ -193,7 +202,7 @@ func (t *trial) resolve(ctx context.Context) (string, error) {
 
 // missing advises about an agent that cannot be found.
 func (t *trial) missing(err error) {
-	install := t.c.installable(t.e)
+	install := t.c.store.installable(t.e)
 	switch {
 	case install == nil && t.e.known.via == viaNPM && (t.report.Env.Node == "" || t.report.Env.NPM == ""):
 		t.advise("node", "detail", getNode)
@@ -211,7 +220,7 @@ func (t *trial) missing(err error) {
 }
 
 func (t *trial) spawn(ctx context.Context, dir string) (string, error) {
-	cmd := forgetful(t.e, t.c.command(ctx, t.e, t.at, dir), dir)
+	cmd := forgetful(t.e, t.c.launcher.command(ctx, t.e, t.at, dir), dir)
 	inst, err := t.c.prober.Start(ctx, t.e.id, cmd)
 	if err != nil {
 		t.advise("spawn", "detail", err.Error())
@@ -297,7 +306,7 @@ func (t *trial) session(ctx context.Context, q *probe.Probe, dir string, began j
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	result, err := q.Call(ctx, probe.MethodNew, map[string]any{"cwd": dir, "mcpServers": []any{}})
-	t.c.noteLogin(t.e, t.at, err)
+	t.c.notes.note(t.e, t.at, err)
 	if err != nil {
 		return t.unanswered(ctx, err, askLimit)
 	}
@@ -315,7 +324,7 @@ func (t *trial) login(ctx context.Context, q *probe.Probe, began json.RawMessage
 	t.report.Steps = append(t.report.Steps, Step{Step: stepLogin, OK: !a.SignedOut(), Ms: time.Since(at).Milliseconds(), Detail: a.Words()})
 	if a.SignedOut() {
 		refused := &acp.Error{Code: acp.CodeAuthRequired, Message: a.Words()}
-		t.c.noteLogin(t.e, t.at, refused)
+		t.c.notes.note(t.e, t.at, refused)
 		t.adviseLogin(refused)
 	}
 }
@@ -345,59 +354,6 @@ func (t *trial) unanswered(ctx context.Context, err error, patience time.Duratio
 		return failed.Err
 	}
 	return err
-}
-
-// noteLogin remembers from the result of a start whether an agent wants a login.
-func (c *Catalogue) noteLogin(e entry, at place, err error) {
-	refused, answered := errors.AsType[*acp.Error](err)
-	wants := answered && refused.Code == acp.CodeAuthRequired
-	if err != nil && !wants {
-		return // unchanged
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.logins, e.key(at))
-	if wants {
-		c.logins[e.key(at)] = refused.Sentence()
-	}
-}
-
-// NoteLogin remembers from the result of a session or a turn whether an agent wants a login; nil means that it went well. A change calls
-// the callback of Watch.
-func (c *Catalogue) NoteLogin(id string, refused *acp.Error) {
-	c.mu.Lock()
-	nothing := refused == nil && len(c.logins) == 0
-	c.mu.Unlock()
-	if nothing {
-		return // true for almost every turn, and then no agent is looked up
-	}
-	e, err := c.row(id)
-	if err != nil {
-		return
-	}
-	at, err := c.find(e)
-	if err != nil {
-		return
-	}
-	why, wanted := c.wantsLogin(e, at)
-	var failed error
-	if refused != nil {
-		failed = refused
-	}
-	c.noteLogin(e, at, failed)
-	if now, wants := c.wantsLogin(e, at); wants != wanted || now != why {
-		c.announce(News{Agent: id, Ended: true, Aside: true})
-	}
-}
-
-func (c *Catalogue) wantsLogin(e entry, at place) (why string, wants bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.logins) == 0 {
-		return "", false
-	}
-	why, wants = c.logins[e.key(at)]
-	return why, wants
 }
 
 // cleanUp advises about an agent that deletes conversations by itself, and names the setting against that.

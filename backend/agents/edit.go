@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -54,40 +55,79 @@ type field struct {
 	there bool
 }
 
-// Definition returns the entry of an agent in agents.json, with values masked, or ErrNoDefinition.
-func (c *Catalogue) Definition(id string) (Definition, error) {
-	file, err := c.readDefinitions()
+// Definitions holds the agents of agents.json. Definitions reads the file again for every call; its methods may be called concurrently.
+type Definitions struct {
+	file       string // "" when there is none
+	write      func(name string, data []byte, mode fs.FileMode) error
+	bundled    []entry // the catalogue that agents.json adds to
+	background *background
+	news       *announcer
+	changing   func(change func()) // calls change, and announces the agents that it changed
+
+	editing sync.Mutex // held while the file is changed
+}
+
+// entries returns the agents of the file, and the error of the file.
+func (d *Definitions) entries() ([]entry, error) { return readCustom(d.file, d.bundled) }
+
+// Problem returns the error of agents.json, or nil.
+func (d *Definitions) Problem() error {
+	_, err := d.entries()
+	return err
+}
+
+// Env returns the variables that agents.json sets for an agent, secrets among them, or nil.
+func (d *Definitions) Env(id string) map[string]string {
+	own, _ := d.entries() // an error of the file is reported where the agent is started
+	if i := slices.IndexFunc(own, func(e entry) bool { return e.id == id }); i >= 0 {
+		return own[i].env
+	}
+	return nil
+}
+
+// Envs returns Env of all agents of agents.json.
+func (d *Definitions) Envs() (list []map[string]string) {
+	own, _ := d.entries()
+	for _, e := range own {
+		list = append(list, e.env)
+	}
+	return list
+}
+
+// Find returns the entry of an agent in agents.json, with values masked, or ErrNoDefinition.
+func (d *Definitions) Find(id string) (Definition, error) {
+	file, err := d.read()
 	if err != nil {
 		return Definition{}, err
 	}
-	d, _, err := file.find(id)
+	found, _, err := file.find(id)
 	if err != nil {
 		return Definition{}, err
 	}
-	for name, value := range d.Env {
+	for name, value := range found.Env {
 		if value != "" {
-			d.Env[name] = Masked
+			found.Env[name] = Masked
 		}
 	}
-	return d, nil
+	return found, nil
 }
 
 // Define writes a definition into agents.json, in place of the entry with its id or after the last. The rest of the file stays as it is, to
 // the byte, and so do fields of the entry that a Definition does not have. Define fails with ErrDefinition, and with ErrFile.
-func (c *Catalogue) Define(d Definition) error {
-	return c.edit(d.ID, func(file *definitions) ([]byte, error) {
-		before, at, err := file.find(d.ID)
+func (d *Definitions) Define(next Definition) error {
+	return d.edit(next.ID, func(file *definitionFile) ([]byte, error) {
+		before, at, err := file.find(next.ID)
 		if err != nil && !errors.Is(err, ErrNoDefinition) {
 			return nil, err
 		}
-		if d, err = d.unmasked(before); err != nil {
+		if next, err = next.unmasked(before); err != nil {
 			return nil, err
 		}
-		entry, err := d.over(file.raw(at))
+		entry, err := next.over(file.raw(at))
 		if err != nil {
 			return nil, err
 		}
-		if err := c.takes(entry); err != nil {
+		if err := d.takes(entry); err != nil {
 			return nil, err
 		}
 		return file.with(at, entry), nil
@@ -95,8 +135,8 @@ func (c *Catalogue) Define(d Definition) error {
 }
 
 // Undefine removes a definition from agents.json, and nothing else, or fails with ErrNoDefinition. Running processes go on.
-func (c *Catalogue) Undefine(id string) error {
-	return c.edit(id, func(file *definitions) ([]byte, error) {
+func (d *Definitions) Undefine(id string) error {
+	return d.edit(id, func(file *definitionFile) ([]byte, error) {
 		_, at, err := file.find(id)
 		if err != nil {
 			return nil, err
@@ -105,21 +145,21 @@ func (c *Catalogue) Undefine(id string) error {
 	})
 }
 
-// TestDefinition is Test of a definition that is not stored yet.
-func (c *Catalogue) TestDefinition(ctx context.Context, d Definition) (Report, error) {
+// draft returns the entry of a definition that is not stored yet.
+func (d *Definitions) draft(next Definition) (entry, error) {
 	var before Definition
-	if file, err := c.readDefinitions(); err == nil {
-		before, _, _ = file.find(d.ID) // a new definition has no stored entry
+	if file, err := d.read(); err == nil {
+		before, _, _ = file.find(next.ID) // a new definition has no stored entry
 	}
-	d, err := d.unmasked(before)
+	next, err := next.unmasked(before)
 	if err != nil {
-		return Report{}, err
+		return entry{}, err
 	}
-	d.ID = cmp.Or(d.ID, "new")
-	if wrongID(d.ID) != "" {
-		return Report{}, fmt.Errorf("%w: %q is no id for it", ErrDefinition, d.ID)
+	next.ID = cmp.Or(next.ID, "new")
+	if wrongID(next.ID) != "" {
+		return entry{}, fmt.Errorf("%w: %q is no id for it", ErrDefinition, next.ID)
 	}
-	return c.try(ctx, customAgent{ID: d.ID, Name: d.Name, Command: d.Command, Args: d.Args, Env: d.Env, Cwd: d.Cwd}.entry())
+	return customAgent{ID: next.ID, Name: next.Name, Command: next.Command, Args: next.Args, Env: next.Env, Cwd: next.Cwd}.entry(), nil
 }
 
 // unmasked replaces masked values by the stored values.
@@ -178,13 +218,13 @@ func (d Definition) over(before json.RawMessage) (json.RawMessage, error) {
 }
 
 // takes returns why an entry cannot be written: the entry must result in an agent.
-func (c *Catalogue) takes(text json.RawMessage) error {
+func (d *Definitions) takes(text json.RawMessage) error {
 	var a customAgent
 	if err := json.Unmarshal(text, &a); err != nil {
 		return fmt.Errorf("%w: %w", ErrDefinition, err)
 	}
 	why := wrongID(a.ID)
-	if why == "" && a.shadows(c.bundled) {
+	if why == "" && a.shadows(d.bundled) {
 		why = a.ID + " is known already, and it is not to replace it"
 	}
 	if why = cmp.Or(why, a.entry().broken); why != "" {
@@ -200,18 +240,18 @@ const (
 )
 
 // edit changes agents.json, unless another program has done so meanwhile, and reports the changed agents to the callback of Watch.
-func (c *Catalogue) edit(id string, f func(*definitions) ([]byte, error)) (err error) {
-	if c.cfg.File == "" || c.cfg.WriteFile == nil {
+func (d *Definitions) edit(id string, f func(*definitionFile) ([]byte, error)) (err error) {
+	if d.file == "" || d.write == nil {
 		return fmt.Errorf("%w: there is no file to write it to", ErrDefinition)
 	}
-	c.editing.Lock()
-	defer c.editing.Unlock()
-	unlock, err := c.lockFile()
+	d.editing.Lock()
+	defer d.editing.Unlock()
+	unlock, err := d.lockFile()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrWrite, err)
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	file, err := c.readDefinitions()
+	file, err := d.read()
 	if err != nil {
 		return err
 	}
@@ -219,25 +259,25 @@ func (c *Catalogue) edit(id string, f func(*definitions) ([]byte, error)) (err e
 	if err != nil {
 		return err
 	}
-	again, err := c.readDefinitions()
+	again, err := d.read()
 	if err != nil || !bytes.Equal(again.data, file.data) {
 		return errors.Join(fmt.Errorf("%w: somebody else is changing it", ErrFile), err)
 	}
-	c.changing(func() { err = c.cfg.WriteFile(file.name, next, file.mode) })
+	d.changing(func() { err = d.write(file.name, next, file.mode) })
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrWrite, err)
 	}
-	c.announce(News{Agent: id, Ended: true, Aside: true})
+	d.news.announce(News{Agent: id, Ended: true, Aside: true})
 	return nil
 }
 
 // lockFile keeps other Deskhands from writing agents.json. Writes of other programs are noticed up to the moment of the write.
-func (c *Catalogue) lockFile() (unlock func() error, err error) {
-	if err := os.MkdirAll(filepath.Dir(c.cfg.File), 0o700); err != nil {
+func (d *Definitions) lockFile() (unlock func() error, err error) {
+	if err := os.MkdirAll(filepath.Dir(d.file), 0o700); err != nil {
 		return nil, err
 	}
-	lock := flock.New(c.cfg.File+".lock", flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeout(c.life, editPatience)
+	lock := flock.New(d.file+".lock", flock.SetPermissions(0o600))
+	ctx, cancel := context.WithTimeout(d.background.life, editPatience)
 	defer cancel()
 	if _, err := lock.TryLockContext(ctx, editEvery); err != nil {
 		return nil, fmt.Errorf("it cannot be locked: %w", err)
@@ -245,8 +285,8 @@ func (c *Catalogue) lockFile() (unlock func() error, err error) {
 	return lock.Unlock, nil
 }
 
-// definitions is the content of agents.json, with the positions of its entries.
-type definitions struct {
+// definitionFile is the content of agents.json, with the positions of its entries.
+type definitionFile struct {
 	name    string // the file itself, when agents.json is a link
 	mode    fs.FileMode
 	data    []byte
@@ -259,13 +299,14 @@ type definitions struct {
 // span is a range of bytes of the file.
 type span struct{ from, to int }
 
-func (c *Catalogue) readDefinitions() (*definitions, error) {
-	f := &definitions{name: c.cfg.File, mode: 0o600}
+// read reads agents.json, which need not exist.
+func (d *Definitions) read() (*definitionFile, error) {
+	f := &definitionFile{name: d.file, mode: 0o600}
 	if real, err := filepath.EvalSymlinks(f.name); err == nil {
 		f.name = real
 	}
 	data, err := os.ReadFile(f.name)
-	if errors.Is(err, fs.ErrNotExist) || c.cfg.File == "" {
+	if errors.Is(err, fs.ErrNotExist) || d.file == "" {
 		return f, nil
 	}
 	if err != nil {
@@ -276,13 +317,13 @@ func (c *Catalogue) readDefinitions() (*definitions, error) {
 	}
 	f.data = data
 	if err := f.parse(); err != nil {
-		return nil, fmt.Errorf("%w: %s, line %d: %w", ErrFile, c.cfg.File, jsonerr.Line(jsonerr.Text(data), err), err)
+		return nil, fmt.Errorf("%w: %s, line %d: %w", ErrFile, d.file, jsonerr.Line(jsonerr.Text(data), err), err)
 	}
 	return f, nil
 }
 
 // parse finds the positions of the entries.
-func (f *definitions) parse() error {
+func (f *definitionFile) parse() error {
 	text := jsonerr.Text(f.data)
 	shift := len(f.data) - len(text)
 	var whole map[string]json.RawMessage
@@ -322,7 +363,7 @@ func (f *definitions) parse() error {
 	return nil
 }
 
-func (f *definitions) parseList(list json.RawMessage) error {
+func (f *definitionFile) parseList(list json.RawMessage) error {
 	if bytes.Equal(list, []byte("null")) {
 		return nil
 	}
@@ -342,7 +383,7 @@ func (f *definitions) parseList(list json.RawMessage) error {
 }
 
 // raw returns the text of an entry, or nil for -1.
-func (f *definitions) raw(at int) json.RawMessage {
+func (f *definitionFile) raw(at int) json.RawMessage {
 	if at < 0 {
 		return nil
 	}
@@ -350,7 +391,7 @@ func (f *definitions) raw(at int) json.RawMessage {
 }
 
 // find returns an entry and its number, or -1 and ErrNoDefinition.
-func (f *definitions) find(id string) (d Definition, at int, err error) {
+func (f *definitionFile) find(id string) (d Definition, at int, err error) {
 	at = -1
 	for n := range f.entries {
 		var a customAgent
@@ -379,7 +420,7 @@ const (
 )
 
 // with returns the file with the entry in place of entry at, or after the last for -1.
-func (f *definitions) with(at int, entry json.RawMessage) []byte {
+func (f *definitionFile) with(at int, entry json.RawMessage) []byte {
 	pretty := func(prefix string) string {
 		var text bytes.Buffer
 		_ = json.Indent(&text, entry, prefix, step) // the entry has been parsed already
@@ -406,7 +447,7 @@ func (f *definitions) with(at int, entry json.RawMessage) []byte {
 }
 
 // without returns the file without an entry and the comma that belongs to the entry.
-func (f *definitions) without(at int) []byte {
+func (f *definitionFile) without(at int) []byte {
 	gone := f.entries[at]
 	switch {
 	case at > 0:
@@ -419,12 +460,12 @@ func (f *definitions) without(at int) []byte {
 	return f.replace(gone, "")
 }
 
-func (f *definitions) replace(s span, text string) []byte {
+func (f *definitionFile) replace(s span, text string) []byte {
 	return slices.Concat(f.data[:s.from], []byte(text), f.data[s.to:])
 }
 
 // indentOf returns the white space before an entry that begins its line, else the usual indentation.
-func (f *definitions) indentOf(s span) string {
+func (f *definitionFile) indentOf(s span) string {
 	line := string(f.data[bytes.LastIndexByte(f.data[:s.from], '\n')+1 : s.from])
 	if strings.TrimLeft(line, " \t") != "" {
 		return indent

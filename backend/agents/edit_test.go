@@ -82,7 +82,7 @@ func TestDefinitionsAreWritten(t *testing.T) {
 			if strings.Contains(tc.before, "secret") {
 				d.Env = map[string]string{"KEY": agents.Masked}
 			}
-			if err := c.Define(d); err != nil {
+			if err := c.Definitions().Define(d); err != nil {
 				t.Fatal(err)
 			}
 			want := tc.after
@@ -98,7 +98,7 @@ func TestDefinitionsAreWritten(t *testing.T) {
 			if info, err := os.Stat(file); err != nil || tc.before != "" && info.Mode().Perm() != 0o640 || tc.before == "" && info.Mode().Perm() != 0o600 {
 				t.Errorf("agents.json: got mode %v, %v, want the mode before or 0600", info.Mode(), err)
 			}
-			got, err := c.Definition("mine")
+			got, err := c.Definitions().Find("mine")
 			if err != nil || got.Env["KEY"] != agents.Masked || got.Command != "/bin/sh" || len(got.Args) != 2 {
 				t.Errorf("Definition(mine): got %+v, %v, want /bin/sh with a masked KEY", got, err)
 			}
@@ -118,7 +118,7 @@ func TestDefinitionsAreTakenOut(t *testing.T) {
 		"c": "{\"agents\": [ " + a + ", " + b + " ], \"x\": 1}",
 	} {
 		c, file := openFile(t, "{\"agents\": [ "+a+", "+b+" ,\n  "+c3+" ], \"x\": 1}")
-		if err := c.Undefine(id); err != nil {
+		if err := c.Definitions().Undefine(id); err != nil {
 			t.Fatal(err)
 		}
 		if got := read(t, file); got != want && !equalJSON(t, got, want) {
@@ -127,12 +127,12 @@ func TestDefinitionsAreTakenOut(t *testing.T) {
 		if c.Known(id) {
 			t.Errorf("Known(%s): got true, want false", id)
 		}
-		if err := c.Undefine(id); !errors.Is(err, agents.ErrNoDefinition) {
+		if err := c.Definitions().Undefine(id); !errors.Is(err, agents.ErrNoDefinition) {
 			t.Errorf("Undefine(%s) once more: got %v, want ErrNoDefinition", id, err)
 		}
 	}
 	c, file := openFile(t, "{\"agents\": [ "+a+" ]}")
-	if err := c.Undefine("a"); err != nil || read(t, file) != "{\"agents\": []}" {
+	if err := c.Definitions().Undefine("a"); err != nil || read(t, file) != "{\"agents\": []}" {
 		t.Errorf("Undefine: got %v, file %s, want an empty list", err, read(t, file))
 	}
 }
@@ -153,20 +153,20 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 		"masked anew":  {ID: "x", Command: "x", Env: map[string]string{"KEY": agents.Masked}},
 		"cwd":          {ID: "x", Command: "x", Cwd: "here"},
 	} {
-		if err := c.Define(d); !errors.Is(err, agents.ErrDefinition) {
+		if err := c.Definitions().Define(d); !errors.Is(err, agents.ErrDefinition) {
 			t.Errorf("%s: Define: got %v, want %v", name, err, agents.ErrDefinition)
 		}
 	}
 	if got := read(t, file); got != before {
 		t.Errorf("file: got %s, want it as before: %s", got, before)
 	}
-	if err := c.Define(agents.Definition{ID: "claude", Command: "/bin/sh", Override: true}); err != nil {
+	if err := c.Definitions().Define(agents.Definition{ID: "claude", Command: "/bin/sh", Override: true}); err != nil {
 		t.Error(err)
 	}
 	if a := get(t, c, "claude"); a.Source != agents.Custom || !a.Editable {
 		t.Errorf("claude: got %+v, want custom and editable", a)
 	}
-	if err := c.Undefine("claude"); err != nil || get(t, c, "claude").Source != agents.OnPath {
+	if err := c.Definitions().Undefine("claude"); err != nil || get(t, c, "claude").Source != agents.OnPath {
 		t.Errorf("Undefine(claude): got %v, %+v, want the agent on PATH", err, get(t, c, "claude"))
 	}
 }
@@ -176,7 +176,7 @@ func TestDefinitionsLeaveBrokenFile(t *testing.T) {
 	for _, text := range []string{"", "{", "[]", "null", `{"agents": {}}`, `{"agents": 1}`, "{\"agents\":[\n{\"id\": }]}", `{"agents":[{"id":"a"},{"id":"a"}]}`, `{"agents":[],"agents":[]}`, `{"agents":[1]}`} {
 		c, file := openFile(t, text+" ")
 		for what, err := range map[string]error{
-			"define": c.Define(agents.Definition{ID: "a", Command: "x"}), "undefine": c.Undefine("a"),
+			"define": c.Definitions().Define(agents.Definition{ID: "a", Command: "x"}), "undefine": c.Definitions().Undefine("a"),
 		} {
 			if !errors.Is(err, agents.ErrFile) {
 				t.Errorf("%s of %q: got %v, want ErrFile", what, text, err)
@@ -187,7 +187,7 @@ func TestDefinitionsLeaveBrokenFile(t *testing.T) {
 		}
 	}
 	c, _ := openFile(t, "{\"agents\":[\n{\"id\": }]}")
-	if _, err := c.Definition("a"); !errors.Is(err, agents.ErrFile) || !strings.Contains(err.Error(), "line 2") {
+	if _, err := c.Definitions().Find("a"); !errors.Is(err, agents.ErrFile) || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("Definition: got %v, want ErrFile in line 2", err)
 	}
 }
@@ -203,7 +203,7 @@ func TestDefinitionsAreWrittenThroughLink(t *testing.T) {
 	if err := os.Symlink(real, file); err != nil {
 		t.Skip("links are needed: ", err)
 	}
-	if err := c.Define(agents.Definition{ID: "mine", Command: "/bin/sh"}); err != nil {
+	if err := c.Definitions().Define(agents.Definition{ID: "mine", Command: "/bin/sh"}); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(file); err != nil || info.Mode()&os.ModeSymlink == 0 || !strings.Contains(read(t, real), "mine") {
@@ -269,7 +269,7 @@ func TestDefinitionsWrittenByTwo(t *testing.T) {
 		writing.Go(func() {
 			for m := range 30 {
 				id := fmt.Sprintf("a%d-%d", n, m)
-				err := c.Define(agents.Definition{ID: id, Command: "x"})
+				err := c.Definitions().Define(agents.Definition{ID: id, Command: "x"})
 				mu.Lock()
 				switch {
 				case err == nil:

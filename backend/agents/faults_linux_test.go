@@ -37,12 +37,12 @@ func TestInstallTellsMissingRoomBeforeDownload(t *testing.T) {
 	c := agents.Open(y.cfg)
 	defer closing(t, c)
 	for _, id := range []string{"packed", "claude"} {
-		_, err := c.Install(t.Context(), id, agents.InstallRequest{}, nil)
+		_, err := c.Installer().Install(t.Context(), id, agents.InstallRequest{}, nil)
 		var failed *agents.InstallError
 		if !errors.As(err, &failed) || failed.Step != agents.StepResolve || !strings.Contains(err.Error(), "not enough space") || !strings.Contains(err.Error(), "MB are needed") {
 			t.Errorf("Install(%s): got %v, want step resolve and \"not enough space\"", id, err)
 		}
-		p, err := c.Plan(t.Context(), id, "")
+		p, err := c.Installer().Plan(t.Context(), id, "")
 		if err != nil || p.Enough || p.FreeBytes == 0 || p.FreeBytes > 16<<20 {
 			t.Errorf("Plan(%s): got %+v, %v, want not enough of at most 16 MiB", id, p, err)
 		}
@@ -64,11 +64,11 @@ func TestInstallOnDiskThatFillsUp(t *testing.T) {
 	c := agents.Open(y.cfg)
 	defer closing(t, c)
 	y.lists("1.0.0", "small.tar.gz", "agent", "")
-	if _, err := c.Install(t.Context(), "packed", agents.InstallRequest{}, nil); err != nil {
+	if _, err := c.Installer().Install(t.Context(), "packed", agents.InstallRequest{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	y.lists("2.0.0", "large.tar.gz", "agent", "")
-	_, err := c.Install(t.Context(), "packed", agents.InstallRequest{Reinstall: true}, nil)
+	_, err := c.Installer().Install(t.Context(), "packed", agents.InstallRequest{Reinstall: true}, nil)
 	var failed *agents.InstallError
 	if !errors.As(err, &failed) || failed.Step != agents.StepDownload || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("Install: got %v, want step download and ENOSPC", err)
@@ -108,7 +108,7 @@ func TestNPMThatCannotWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Install(t.Context(), "claude", agents.InstallRequest{AgentProcessVersion: "0.102.0"}, nil)
+	_, err = s.Installer().Install(t.Context(), "claude", agents.InstallRequest{AgentProcessVersion: "0.102.0"}, nil)
 	var failed *agents.InstallError
 	if !errors.As(err, &failed) || failed.Step != agents.StepDownload {
 		t.Errorf("Install: got %v, want step download", err)

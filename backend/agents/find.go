@@ -13,22 +13,28 @@ import (
 
 var errUnusable = errors.New("what Deskhand installed cannot be used")
 
+// finder looks up where agents are on this machine.
+type finder struct {
+	store       *store
+	environment *environ.Environment
+}
+
 // locate finds an agent that can be started, or returns why none can.
-func (c *Catalogue) locate(e entry) (place, error) {
-	at, err := c.find(e)
+func (f *finder) locate(e entry) (place, error) {
+	at, err := f.find(e)
 	if err != nil {
 		return place{}, err
 	}
-	return at, c.lacks(e)
+	return at, f.lacks(e)
 }
 
 // find looks up an agent in the store, then on PATH.
-func (c *Catalogue) find(e entry) (place, error) {
-	onPath, missing := c.findProgram(e)
-	if e.source != OnPath || c.cfg.Dir == "" {
+func (f *finder) find(e entry) (place, error) {
+	onPath, missing := f.findProgram(e)
+	if e.source != OnPath || f.store.dir == "" {
 		return onPath, missing
 	}
-	at, err := c.store.find(e)
+	at, err := f.store.find(e)
 	switch {
 	case err == nil && missing == nil:
 		at.reason += "; it goes before " + onPath.program
@@ -47,7 +53,7 @@ func (c *Catalogue) find(e entry) (place, error) {
 }
 
 // findProgram looks up an agent as its entry says: at a path, or on PATH.
-func (c *Catalogue) findProgram(e entry) (place, error) {
+func (f *finder) findProgram(e entry) (place, error) {
 	switch {
 	case e.source == Builtin:
 		return place{program: e.command, reason: "it is part of Deskhand"}, environ.Executable(e.command)
@@ -60,15 +66,15 @@ func (c *Catalogue) findProgram(e entry) (place, error) {
 	case filepath.IsAbs(e.command):
 		return place{program: e.command, reason: "agents.json gives its path"}, environ.Executable(e.command)
 	}
-	for file, source := range c.environment.OnPath(e.command) {
+	for file, source := range f.environment.OnPath(e.command) {
 		if !e.known.Ambiguous || isOfPackage(file, e.known.npm) {
 			return place{program: file, reason: "the first of that name: " + source}, nil
 		}
 	}
 	if e.known.Ambiguous {
-		return place{}, c.environment.NotFound(e.command + " of the npm package " + e.known.npm)
+		return place{}, f.environment.NotFound(e.command + " of the npm package " + e.known.npm)
 	}
-	return place{}, c.environment.NotFound(e.command)
+	return place{}, f.environment.NotFound(e.command)
 }
 
 // isOfPackage reports whether npm put a program on PATH for that package: by a link into the package, or, on Windows, beside the package.
@@ -81,12 +87,12 @@ func isOfPackage(file, npm string) bool {
 }
 
 // lacks returns the program that a found agent still needs, as an error.
-func (c *Catalogue) lacks(e entry) error {
+func (f *finder) lacks(e entry) error {
 	n := e.known.Needs
-	if n == nil || c.environment.Variable(n.Variable) != "" {
+	if n == nil || f.environment.Variable(n.Variable) != "" {
 		return nil
 	}
-	for range c.environment.OnPath(n.Program) {
+	for range f.environment.OnPath(n.Program) {
 		return nil
 	}
 	return fmt.Errorf("%s is here, but it starts %s, which is not on PATH: %s", e.command, n.Program, n.Hint)

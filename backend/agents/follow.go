@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
+
+	"deskhand/backend/environ"
 )
 
 const (
@@ -38,99 +42,121 @@ type registryCopy struct {
 	Document registryDocument `json:"document"`
 }
 
+// Registry merges the public registry of agents into the table, with the last good document in the store. Its methods may be called
+// concurrently.
+type Registry struct {
+	address     string // Config.CatalogueURL
+	table       *table
+	store       *store
+	environment *environ.Environment
+	background  *background
+	changing    func(change func()) // calls change, and announces the agents that it changed
+	logger      *slog.Logger
+
+	asking sync.Mutex // held while the registry is asked
+}
+
+// load makes the table that of the bundled catalogue and of the stored document.
+func (r *Registry) load() {
+	rows := r.table.bundled
+	if u := r.url(); u != nil {
+		rows = withRegistry(rows, r.readCopy(u).Document)
+	}
+	r.table.catalogue.Store(&rows)
+}
+
 // Follow asks the registry of Config.CatalogueURL in the background, first after a minute and then once a day. For each agent that the
 // answer changes, the callback of Watch is called.
-func (c *Catalogue) Follow() {
-	if u := c.registryURL(); u != nil {
-		c.background(func() { c.follow(u) })
+func (r *Registry) Follow() {
+	if u := r.url(); u != nil {
+		r.background.start(func() { r.follow(u) })
 	}
 }
 
-// registryURL returns the registry's URL, or nil when none is to be asked.
-func (c *Catalogue) registryURL() *url.URL {
-	if c.cfg.CatalogueURL == "" || c.cfg.CatalogueURL == followOff || c.cfg.Dir == "" || c.cfg.WriteFile == nil {
+// url returns the registry's URL, or nil when none is to be asked.
+func (r *Registry) url() *url.URL {
+	if r.address == "" || r.address == followOff || r.store.dir == "" || r.store.write == nil {
 		return nil
 	}
-	u, err := url.Parse(c.cfg.CatalogueURL)
+	u, err := url.Parse(r.address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		c.cfg.Logger.Warn("the registry of agents is not asked: its URL is none of http or https")
+		r.logger.Warn("the registry of agents is not asked: its URL is none of http or https")
 		return nil
 	}
 	return u
 }
 
-func (c *Catalogue) follow(u *url.URL) {
+func (r *Registry) follow(u *url.URL) {
 	for wait := notBefore; ; {
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
-			c.registry.Lock()
-			wait, _ = c.refresh(c.life, u) // refresh has logged the error
-			c.registry.Unlock()
-		case <-c.life.Done():
+			r.asking.Lock()
+			wait, _ = r.refresh(r.background.life, u) // refresh has logged the error
+			r.asking.Unlock()
+		case <-r.background.life.Done():
 			timer.Stop()
 			return
 		}
 	}
 }
 
-// AskRegistry asks the registry of Config.CatalogueURL now, unless this or another Deskhand has done so within the day: a terminal command
-// ends before Follow would ask. The error says why the registry gave no answer; the table is unchanged then. Without a registry AskRegistry
-// does nothing.
-func (c *Catalogue) AskRegistry(ctx context.Context) error {
-	u := c.registryURL()
-	if u == nil || !c.registry.TryLock() { // another goroutine is asking, and Watch announces the answer
+// Ask asks the registry of Config.CatalogueURL now, unless this or another Deskhand has done so within the day: a terminal command ends
+// before Follow would ask. The error says why the registry gave no answer; the table is unchanged then. Without a registry Ask does nothing.
+func (r *Registry) Ask(ctx context.Context) error {
+	u := r.url()
+	if u == nil || !r.asking.TryLock() { // another goroutine is asking, and Watch announces the answer
 		return nil
 	}
-	defer c.registry.Unlock()
+	defer r.asking.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
-	_, err := c.refresh(ctx, u)
+	defer context.AfterFunc(r.background.life, cancel)() //nolint:contextcheck // both Close and the caller end it
+	_, err := r.refresh(ctx, u)
 	return err
 }
 
 // refresh asks the registry, unless this or another Deskhand has done so within the day, and returns the time until the next request, and
 // why there was no answer.
-func (c *Catalogue) refresh(ctx context.Context, u *url.URL) (time.Duration, error) {
-	last := c.readCopy(u)
+func (r *Registry) refresh(ctx context.Context, u *url.URL) (time.Duration, error) {
+	last := r.readCopy(u)
 	if left := followEvery - time.Since(last.Asked); left > 0 && left <= followEvery {
-		c.adopt(last.Document)
+		r.adopt(last.Document)
 		return left, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, registryLimit)
 	defer cancel()
-	next, err := c.fetch(ctx, u, last)
+	next, err := r.fetch(ctx, u, last)
 	switch {
-	case c.life.Err() != nil:
+	case r.background.life.Err() != nil:
 		return followEvery, ErrClosed
 	case errors.Is(err, errNoAnswer):
-		c.cfg.Logger.Info("the registry of agents cannot be reached", "error", err)
+		r.logger.Info("the registry of agents cannot be reached", "error", err)
 		return againAfter, err
 	case err == nil:
-		next.Document = c.keepInstalled(last.Document, next.Document)
+		next.Document = r.keepInstalled(last.Document, next.Document)
 	case errors.Is(err, errUnchanged):
 		next = last
 	default:
-		c.cfg.Logger.Warn("the registry's catalogue of agents is refused; the one before stays", "error", err)
+		r.logger.Warn("the registry's catalogue of agents is refused; the one before stays", "error", err)
 		if len(last.Document.Agents) == 0 {
 			return followEvery, err // the stored copy may belong to another URL, to which a person may return
 		}
 		next = last
 	}
 	next.URL, next.Asked = u.Redacted(), time.Now().UTC()
-	if err := c.writeCopy(next); err != nil {
-		c.cfg.Logger.Warn("the registry's catalogue of agents cannot be kept", "error", err)
+	if err := r.writeCopy(next); err != nil {
+		r.logger.Warn("the registry's catalogue of agents cannot be kept", "error", err)
 	}
-	c.adopt(next.Document)
+	r.adopt(next.Document)
 	return followEvery, nil
 }
 
 // fetch downloads the document if it differs from the last.
-func (c *Catalogue) fetch(ctx context.Context, u *url.URL, last registryCopy) (registryCopy, error) {
+func (r *Registry) fetch(ctx context.Context, u *url.URL, last registryCopy) (registryCopy, error) {
 	client := &http.Client{
 		// No kept connections: the next request comes in a day.
-		Transport: &http.Transport{Proxy: c.environment.Proxy(), DisableKeepAlives: true},
+		Transport: &http.Transport{Proxy: r.environment.Proxy(), DisableKeepAlives: true},
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {
 			if len(via) > mostRedirects || via[0].URL.Scheme == "https" && to.URL.Scheme != "https" {
 				return errors.New("it leads elsewhere than we go")
@@ -177,19 +203,19 @@ func (c *Catalogue) fetch(ctx context.Context, u *url.URL, last registryCopy) (r
 }
 
 // keepInstalled adds to a new document the entries of the earlier document that are installed here and that the new document lacks.
-func (c *Catalogue) keepInstalled(before, now registryDocument) registryDocument {
+func (r *Registry) keepInstalled(before, now registryDocument) registryDocument {
 	there := map[string]bool{}
-	for _, r := range now.entries() {
-		there[r.ID] = true
+	for _, e := range now.entries() {
+		there[e.ID] = true
 	}
 	for _, raw := range before.Agents {
-		var r struct {
+		var e struct {
 			ID string `json:"id"`
 		}
-		if json.Unmarshal(raw, &r) != nil || !validID.MatchString(r.ID) || there[r.ID] {
+		if json.Unmarshal(raw, &e) != nil || !validID.MatchString(e.ID) || there[e.ID] {
 			continue
 		}
-		if _, err := c.store.current(r.ID); err == nil {
+		if _, err := r.store.current(e.ID); err == nil {
 			now.Agents = append(now.Agents, raw)
 		}
 	}
@@ -197,18 +223,18 @@ func (c *Catalogue) keepInstalled(before, now registryDocument) registryDocument
 }
 
 // adopt merges a document into the table.
-func (c *Catalogue) adopt(d registryDocument) {
-	c.changing(func() {
-		rows := withRegistry(c.bundled, d)
-		c.table.Store(&rows)
+func (r *Registry) adopt(d registryDocument) {
+	r.changing(func() {
+		rows := withRegistry(r.table.bundled, d)
+		r.table.catalogue.Store(&rows)
 	})
 }
 
-func (c *Catalogue) copyFile() string { return filepath.Join(c.cfg.Dir, registryName) }
+func (r *Registry) copyFile() string { return filepath.Join(r.store.dir, registryName) }
 
 // readCopy returns the stored copy for u, which may be empty.
-func (c *Catalogue) readCopy(u *url.URL) registryCopy {
-	data, err := os.ReadFile(c.copyFile())
+func (r *Registry) readCopy(u *url.URL) registryCopy {
+	data, err := os.ReadFile(r.copyFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return registryCopy{}
 	}
@@ -217,7 +243,7 @@ func (c *Catalogue) readCopy(u *url.URL) registryCopy {
 		err = json.Unmarshal(data, &last)
 	}
 	if err != nil {
-		c.cfg.Logger.Warn("the kept catalogue of the registry cannot be read", "path", c.copyFile(), "error", err)
+		r.logger.Warn("the kept catalogue of the registry cannot be read", "path", r.copyFile(), "error", err)
 		return registryCopy{}
 	}
 	if last.URL != u.Redacted() {
@@ -226,13 +252,13 @@ func (c *Catalogue) readCopy(u *url.URL) registryCopy {
 	return last
 }
 
-func (c *Catalogue) writeCopy(next registryCopy) error {
+func (r *Registry) writeCopy(next registryCopy) error {
 	data, err := json.Marshal(next)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(c.cfg.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(r.store.dir, 0o700); err != nil {
 		return err
 	}
-	return c.cfg.WriteFile(c.copyFile(), append(data, '\n'), 0o600)
+	return r.store.write(r.copyFile(), append(data, '\n'), 0o600)
 }

@@ -110,12 +110,12 @@ func TestRegistryIsAskedNow(t *testing.T) {
 	x, dir := openIndex(t), t.TempDir()
 	x.says(http.StatusServiceUnavailable, "", "")
 	c := follower(t, dir, x.URL)
-	if err := c.AskRegistry(t.Context()); err == nil {
+	if err := c.Registry().Ask(t.Context()); err == nil {
 		t.Error("AskRegistry of a registry that does not answer: got no error")
 	}
 	x.says(http.StatusOK, "", document(npx("claude-acp", "@agentclientprotocol/claude-agent-acp@9.0.0", "")))
 	for range 2 {
-		if err := c.AskRegistry(t.Context()); err != nil {
+		if err := c.Registry().Ask(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,7 +162,7 @@ func TestRegistryIsAskedOnceADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := follower(t, dir, x.URL)
 		heard := news(c)
-		c.Follow()
+		c.Registry().Follow()
 		pass(59 * time.Second)
 		if n := len(x.requests()); n > 0 || all(t, c)["claude"].Pinned != "0.101.0" {
 			t.Errorf("requests in the first minute: got %d, want none, and claude as bundled", n)
@@ -194,7 +194,7 @@ func TestRegistryIsAskedOnceADay(t *testing.T) {
 		if now := all(t, c); now["claude"].Pinned != "0.102.0" || now["fresh"].ID == "" {
 			t.Errorf("claude: got %+v, want pinned 0.102.0, and fresh present", now["claude"])
 		}
-		c.Follow()
+		c.Registry().Follow()
 		pass(23 * time.Hour)
 		if n := len(x.requests()); n != 2 {
 			t.Errorf("requests after a restart: got %d, want 2, as the day counts from the last request", n)
@@ -223,7 +223,7 @@ func TestRegistryThatIsOff(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			c := follower(t, dir, url)
-			c.Follow()
+			c.Registry().Follow()
 			pass(48 * time.Hour)
 			if n := len(x.requests()); n > 0 || all(t, c)["claude"].Pinned != "0.101.0" {
 				t.Errorf("registry %q: got %d requests, %+v; want none, and claude as bundled", url, n, all(t, c)["claude"])
@@ -258,7 +258,7 @@ func TestRegistryAnswersThatAreBad(t *testing.T) {
 			x.says(http.StatusOK, "", good)
 			synctest.Test(t, func(t *testing.T) {
 				c := follower(t, dir, x.URL)
-				c.Follow()
+				c.Registry().Follow()
 				pass(2 * time.Minute)
 				x.says(bad.status, `"bad"`, bad.body)
 				pass(24 * time.Hour)
@@ -271,7 +271,7 @@ func TestRegistryAnswersThatAreBad(t *testing.T) {
 					t.Errorf("at the next start: got %+v, want claude 0.102.0", a)
 				}
 				x.says(http.StatusOK, "", newer)
-				c.Follow()
+				c.Registry().Follow()
 				pass(25 * time.Hour)
 				if asked := x.requests(); asked[len(asked)-1] != "" || all(t, c)["claude"].Pinned != "0.103.0" {
 					t.Errorf("requests: got %q, claude %+v, want an unconditional request and 0.103.0", asked, all(t, c)["claude"])
@@ -286,7 +286,7 @@ func TestRegistryThatCannotBeReached(t *testing.T) {
 	x, dir := openIndex(t), t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		c := follower(t, dir, x.URL+"/elsewhere")
-		c.Follow()
+		c.Registry().Follow()
 		pass(time.Minute)
 		if n := len(x.requests()); n != 1 {
 			t.Errorf("requests in the first minute: got %d, want 1", n)
@@ -310,7 +310,7 @@ func TestRegistryAddressThatIsMistyped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, url := range []string{x.URL, wrong.URL} {
 			c := follower(t, dir, url)
-			c.Follow()
+			c.Registry().Follow()
 			pass(2 * time.Minute)
 			closing(t, c)
 		}
@@ -329,7 +329,7 @@ func TestRegistryThatIsOverloaded(t *testing.T) {
 		x.says(status, "", "")
 		synctest.Test(t, func(t *testing.T) {
 			c := follower(t, dir, x.URL)
-			c.Follow()
+			c.Registry().Follow()
 			pass(2 * time.Minute)
 			x.says(http.StatusOK, "", document(npx("claude-acp", claudePackage+"@0.102.0", "")))
 			pass(time.Hour)
@@ -406,7 +406,7 @@ func TestRegistryIsNotTrusted(t *testing.T) {
 	if a := now["tool"]; a.State != agents.NotFound || a.Installable || a.Path != "" || a.Pinned != "" || !strings.Contains(a.Detail, want) {
 		t.Errorf("tool: got %+v, want not installable, with %q", a, want)
 	}
-	if err := c.Begin("tool", ""); err == nil || !strings.Contains(err.Error(), want) {
+	if err := c.Installer().Begin("tool", ""); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Begin(tool): got %v, want %q", err, want)
 	}
 	list, _ := c.List()
@@ -465,7 +465,7 @@ func TestAgentOfTheRegistryStaysAsInstalled(t *testing.T) {
 		x.says(http.StatusOK, "", document(entries...))
 		synctest.Test(t, func(t *testing.T) {
 			c := agents.Open(s.cfg)
-			c.Follow()
+			c.Registry().Follow()
 			pass(25 * time.Hour)
 			started(c)
 			closing(t, c)

@@ -4,13 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"path/filepath"
 	"slices"
 	"sync"
-	"time"
-
-	"deskhand/backend/probe"
-	"deskhand/backend/proxy"
 )
 
 // InfoQuery selects which details Info and Infos return.
@@ -34,7 +29,7 @@ type Info struct {
 
 // Info describes an agent, or fails with ErrUnknown. That an agent could not be asked is no error; Info.ConfigError says so.
 func (c *Catalogue) Info(ctx context.Context, id string, q InfoQuery) (Info, error) {
-	e, err := c.row(id)
+	e, err := c.table.row(id)
 	if err != nil {
 		return Info{}, err
 	}
@@ -46,7 +41,7 @@ func (c *Catalogue) Info(ctx context.Context, id string, q InfoQuery) (Info, err
 // in agents.json hides the affected agents and is no error; List returns that error.
 func (c *Catalogue) Infos(ctx context.Context, q InfoQuery) ([]Info, error) {
 	c.environment.Settle(ctx, q.Fresh)
-	rows, _ := c.rows()
+	rows, _ := c.table.rows()
 	rows = append(rows[1:], rows[0])
 	list, errs := make([]Info, len(rows)), make([]error, len(rows))
 	var asking sync.WaitGroup
@@ -59,7 +54,7 @@ func (c *Catalogue) Infos(ctx context.Context, q InfoQuery) ([]Info, error) {
 
 // info fails only with the context's error.
 func (c *Catalogue) info(ctx context.Context, e entry, q InfoQuery) (Info, error) {
-	at, err := c.locate(e)
+	at, err := c.finder.locate(e)
 	here := err == nil && e.broken == ""
 	i := Info{
 		ID: e.id, Name: e.name, Installed: here, CredentialsAvailable: c.hasCredentials(e), Capabilities: e.known.Capabilities,
@@ -72,7 +67,7 @@ func (c *Catalogue) info(ctx context.Context, e entry, q InfoQuery) (Info, error
 		return i, nil
 	}
 	i.Path, i.Version = at.program, at.version
-	o, err := c.offerOf(ctx, e, at, q.Fresh)
+	o, err := c.offers.of(ctx, e, at, q.Fresh)
 	if o.Version != "" {
 		i.Version = o.Version
 	}
@@ -86,91 +81,6 @@ func (c *Catalogue) info(ctx context.Context, e entry, q InfoQuery) (Info, error
 		i.ConfigError = err.Error()
 	}
 	return i, nil
-}
-
-// Time limits of asking. Claude's session/new has taken 19 s; the end of the process is noticed at once.
-const (
-	askLimit = 90 * time.Second
-	// A failure is asked again after a while: a login may have cured the cause.
-	failureLife = 30 * time.Second
-)
-
-// answer holds an agent's answer, perhaps still awaited.
-type answer struct {
-	done  chan struct{}
-	at    time.Time // valid once done is closed, like offer and err
-	offer probe.Offer
-	err   error
-}
-
-// old reports whether the answer must be asked again.
-func (a *answer) old(fresh bool) bool {
-	select {
-	case <-a.done:
-		return fresh || a.err != nil && time.Since(a.at) > failureLife
-	default:
-		return false // an awaited answer is fresh
-	}
-}
-
-// offerOf asks an agent for its offer, or returns the earlier answer. Concurrent callers for the same agent share the answer.
-func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) (probe.Offer, error) {
-	cmd := c.command(ctx, e, at, "")
-	if ctx.Err() != nil {
-		return probe.Offer{}, ctx.Err() // cmd may lack values
-	}
-	key := e.key(at)
-	c.mu.Lock()
-	a := c.answers[key]
-	if a == nil || a.old(fresh) {
-		a = &answer{done: make(chan struct{})}
-		if !c.backgroundLocked(func() { c.answer(a, e, at, cmd) }) { //nolint:contextcheck // other callers may wait for the answer too
-			c.mu.Unlock()
-			return probe.Offer{}, ErrClosed
-		}
-		c.answers[key] = a
-	}
-	c.mu.Unlock()
-	select {
-	case <-a.done:
-		return a.offer, a.err
-	case <-ctx.Done():
-		return probe.Offer{}, ctx.Err()
-	}
-}
-
-// answer asks the agent as soon as a slot is free.
-func (c *Catalogue) answer(a *answer, e entry, at place, cmd proxy.Command) {
-	defer close(a.done)
-	select {
-	case c.asking <- struct{}{}:
-		defer func() { <-c.asking }()
-	case <-c.life.Done():
-		a.err = ErrClosed
-		return
-	}
-	ctx, cancel := context.WithTimeout(c.life, askLimit)
-	defer cancel()
-	a.offer, a.err = c.ask(ctx, e, cmd, true)
-	c.noteLogin(e, at, a.err)
-	a.at = time.Now()
-}
-
-// ask starts an agent in an empty directory, and returns its offer; without session, only the version.
-func (c *Catalogue) ask(ctx context.Context, e entry, cmd proxy.Command, session bool) (probe.Offer, error) {
-	return c.prober.Ask(ctx, e.id, func(dir string) (proxy.Command, error) {
-		cmd.Dir = dir
-		return forgetful(e, cmd, dir), nil
-	}, session)
-}
-
-// forgetful returns the command of an agent whose state, if the agent is the demo agent, is in dir: the demo agent would keep a message for
-// its next start.
-func forgetful(e entry, cmd proxy.Command, dir string) proxy.Command {
-	if e.id == Demo {
-		cmd.Env = append(cmd.Env, "DESKHAND_DEMO_STATE="+filepath.Join(dir, ".state"))
-	}
-	return cmd
 }
 
 // hasCredentials reports whether an agent will find credentials: among the values that are kept for its logins, in its environment, or in

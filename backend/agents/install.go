@@ -7,20 +7,38 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
 
+	"deskhand/backend/environ"
 	"deskhand/backend/probe"
 )
+
+// Installer installs agents, takes them back to the version before, and removes them. Its methods may be called concurrently.
+type Installer struct {
+	cfg         Config
+	table       *table
+	store       *store
+	finder      *finder
+	launcher    *launcher
+	environment *environ.Environment
+	background  *background
+	news        *announcer
+
+	mu    sync.Mutex           // protects the fields below
+	jobs  map[string]*job      // installations under way, by agent
+	sizes map[string]Footprint // found out by plans, by agent and version
+}
 
 // Install installs an agent as its catalogue entry says. An agent that is present already is left alone, unless r has Reinstall or asks for
 // another version. This goroutine calls progress, which may be nil; while progress blocks, superseded numbers are dropped. The end of ctx
 // ends the installation, and nothing of the installation is left when Install returns, unless other callers wait for the same installation.
 //
 // Install fails with ErrUnknown, ErrVersion, ErrNotInstallable (the error says how to get the agent), and with an *InstallError.
-func (c *Catalogue) Install(ctx context.Context, id string, r InstallRequest, progress func(Progress)) (Installed, error) {
-	e, err := c.row(id)
+func (in *Installer) Install(ctx context.Context, id string, r InstallRequest, progress func(Progress)) (Installed, error) {
+	e, err := in.table.row(id)
 	if err != nil {
 		return Installed{}, err
 	}
@@ -28,15 +46,15 @@ func (c *Catalogue) Install(ctx context.Context, id string, r InstallRequest, pr
 	if err != nil {
 		return Installed{}, fmt.Errorf("%s: %w", id, err)
 	}
-	c.environment.Settle(ctx, false)
-	if done, ok := c.already(e, p); ok {
+	in.environment.Settle(ctx, false)
+	if done, ok := in.already(e, p); ok {
 		return done, nil
 	}
-	if err := c.installable(e); err != nil {
+	if err := in.store.installable(e); err != nil {
 		return Installed{}, fmt.Errorf("%s: %w", id, err)
 	}
 	for {
-		j, w, err := c.job(e, p) //nolint:contextcheck // other callers may wait for the job too
+		j, w, err := in.job(e, p) //nolint:contextcheck // other callers may wait for the job too
 		if err != nil {
 			return Installed{}, err
 		}
@@ -45,7 +63,7 @@ func (c *Catalogue) Install(ctx context.Context, id string, r InstallRequest, pr
 		}
 		select {
 		case <-j.done: // another plan, or a job that is being given up: try again once that job is done, since the job may have installed the wanted version
-			if done, ok := c.already(e, p); ok {
+			if done, ok := in.already(e, p); ok {
 				return done, nil
 			}
 		case <-ctx.Done():
@@ -55,8 +73,8 @@ func (c *Catalogue) Install(ctx context.Context, id string, r InstallRequest, pr
 }
 
 // already returns the installed agent that satisfies a plan, if any. Versions are only known of Deskhand's own installations.
-func (c *Catalogue) already(e entry, p plan) (Installed, bool) {
-	at, err := c.find(e)
+func (in *Installer) already(e entry, p plan) (Installed, bool) {
+	at, err := in.finder.find(e)
 	ours := e.source == OnPath && e.known.via != ""
 	if err != nil || ours && (p.reinstall || p.asked && at.version != p.version) {
 		return Installed{}, false
@@ -64,57 +82,45 @@ func (c *Catalogue) already(e entry, p plan) (Installed, bool) {
 	return Installed{AlreadyInstalled: true, Artifacts: e.artifacts(at)}, true
 }
 
-func (c *Catalogue) installable(e entry) error {
-	switch {
-	case e.source == Custom:
-		return fmt.Errorf("%w: %s, and it is not there", ErrNotInstallable, e.whence())
-	case e.source == Builtin, e.known.via == "":
-		return fmt.Errorf("%w: %s", ErrNotInstallable, e.whence())
-	case c.cfg.Dir == "" || c.cfg.WriteFile == nil:
-		return fmt.Errorf("%w: there is no directory to install to", ErrNotInstallable)
-	}
-	return nil
-}
-
 // job returns the running installation of an agent, or begins another. The caller waits as w; w is nil when the running installation has
 // another plan.
-func (c *Catalogue) job(e entry, p plan) (j *job, w *waiter, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if j := c.jobs[e.id]; j != nil {
+func (in *Installer) job(e entry, p plan) (j *job, w *waiter, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if j := in.jobs[e.id]; j != nil {
 		if j.plan != p {
 			return j, nil, nil
 		}
 		return j, j.join(), nil
 	}
-	return c.beginLocked(e, p)
+	return in.beginLocked(e, p)
 }
 
-// beginLocked begins an installation of an agent that has none. The caller holds c.mu.
-func (c *Catalogue) beginLocked(e entry, p plan) (j *job, w *waiter, err error) {
-	ctx, cancel := context.WithCancel(c.life)
+// beginLocked begins an installation of an agent that has none. The caller holds in.mu.
+func (in *Installer) beginLocked(e entry, p plan) (j *job, w *waiter, err error) {
+	ctx, cancel := context.WithCancel(in.background.life)
 	j = &job{plan: p, cancel: cancel, done: make(chan struct{}), waiting: map[*waiter]struct{}{}}
 	w = j.join()
-	began := c.backgroundLocked(func() {
+	began := in.background.start(func() {
 		defer cancel()
 		tell := func(p Progress) {
 			j.tell(p)
-			c.announce(News{Agent: e.id, Progress: p})
+			in.news.announce(News{Agent: e.id, Progress: p})
 		}
 		tell(Progress{Step: StepResolve})
-		j.result, j.err = c.install(ctx, e, p, tell)
+		j.result, j.err = in.install(ctx, e, p, tell)
 		j.err = j.reason(e.id)
-		c.mu.Lock()
-		delete(c.jobs, e.id)
-		c.mu.Unlock()
-		c.announce(News{Agent: e.id, Ended: true, Err: j.err})
+		in.mu.Lock()
+		delete(in.jobs, e.id)
+		in.mu.Unlock()
+		in.news.announce(News{Agent: e.id, Ended: true, Err: j.err})
 		close(j.done)
 	})
 	if !began {
 		cancel()
 		return nil, nil, ErrClosed
 	}
-	c.jobs[e.id] = j
+	in.jobs[e.id] = j
 	return j, w, nil
 }
 
@@ -122,28 +128,28 @@ func (c *Catalogue) beginLocked(e entry, p plan) (j *job, w *waiter, err error) 
 const lockEvery = 100 * time.Millisecond
 
 // install runs the job, alone among all processes.
-func (c *Catalogue) install(ctx context.Context, e entry, p plan, tell func(Progress)) (Installed, error) {
-	c.environment.Settle(ctx, false)
-	i := &installation{c: c, e: e, plan: p, tell: tell, home: c.store.home(e.id), step: StepResolve}
+func (in *Installer) install(ctx context.Context, e entry, p plan, tell func(Progress)) (Installed, error) {
+	in.environment.Settle(ctx, false)
+	i := &installation{installer: in, e: e, plan: p, tell: tell, home: in.store.home(e.id), step: StepResolve}
 	done, err := i.alone(ctx)
-	if err == nil || ctx.Err() != nil && c.life.Err() == nil {
+	if err == nil || ctx.Err() != nil && in.background.life.Err() == nil {
 		return done, err // the last waiter has left
 	}
-	if c.life.Err() != nil {
+	if in.background.life.Err() != nil {
 		err = ErrClosed
 	}
 	failed := &InstallError{Agent: e.id, Step: i.step, Stderr: i.stderr, Err: err}
-	c.cfg.Logger.Warn("an agent was not installed", "agent", e.id, "version", p.version, "step", i.step, "error", err)
+	in.cfg.Logger.Warn("an agent was not installed", "agent", e.id, "version", p.version, "step", i.step, "error", err)
 	return Installed{}, failed
 }
 
 // installation is a run of the steps.
 type installation struct {
-	c    *Catalogue
-	e    entry
-	plan plan
-	tell func(Progress)
-	home string
+	installer *Installer
+	e         entry
+	plan      plan
+	tell      func(Progress)
+	home      string
 
 	step    string // current step
 	stderr  string // of the program that failed
@@ -201,11 +207,11 @@ func (i *installation) alone(ctx context.Context) (done Installed, err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	if !first {
-		if done, ok := i.c.already(i.e, i.plan); ok {
+		if done, ok := i.installer.already(i.e, i.plan); ok {
 			return done, nil
 		}
 	}
-	i.c.store.sweep(i.e.id)
+	i.installer.store.sweep(i.e.id)
 	if err := i.place(); err != nil {
 		return done, err
 	}
@@ -254,12 +260,12 @@ func (i *installation) run(ctx context.Context) (Installed, error) {
 			return Installed{}, err
 		}
 	}
-	at, err := i.c.store.find(i.e)
+	at, err := i.installer.store.find(i.e)
 	if err != nil {
 		return Installed{}, err
 	}
-	i.c.cfg.Logger.Info("an agent was installed", "agent", i.e.id, "version", i.at.Version, "path", at.program)
-	i.c.store.sweep(i.e.id)
+	i.installer.cfg.Logger.Info("an agent was installed", "agent", i.e.id, "version", i.at.Version, "path", at.program)
+	i.installer.store.sweep(i.e.id)
 	return Installed{Artifacts: i.e.artifacts(at)}, nil
 }
 
@@ -279,15 +285,15 @@ func (i *installation) verify(ctx context.Context) error {
 		return err
 	}
 	i.at.Bin = bin
-	at, err := i.c.store.launch(i.dir, bin)
+	at, err := i.installer.store.launch(i.dir, bin)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(i.c.cfg.Patience, verifyLimit))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(i.installer.cfg.Patience, verifyLimit))
 	defer cancel()
-	cmd := i.c.command(ctx, i.e, at, "")
+	cmd := i.installer.launcher.command(ctx, i.e, at, "")
 	cmd.Purpose = ForInstall
-	_, err = i.c.ask(ctx, i.e, cmd, false)
+	_, err = i.installer.launcher.ask(ctx, i.e, cmd, false)
 	if silent, ok := errors.AsType[*probe.Error](err); ok {
 		i.stderr = silent.Stderr
 	}
@@ -302,7 +308,7 @@ func (i *installation) change(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	before, err := i.c.store.current(i.e.id)
+	before, err := i.installer.store.current(i.e.id)
 	var previous *release
 	if err == nil && i.e.owns(before.release) {
 		previous = &before.release
@@ -319,12 +325,12 @@ func (i *installation) change(ctx context.Context) error {
 	i.at.Installed = time.Now().UTC().Truncate(time.Second)
 	final := filepath.Join(i.home, i.at.Directory)
 	if !i.final {
-		if err := i.c.cfg.Rename(i.dir, final); err != nil {
+		if err := i.installer.cfg.Rename(i.dir, final); err != nil {
 			return err
 		}
 		i.dir = final
 	}
-	if err := i.c.store.setCurrent(i.e.id, i.at, previous); err != nil {
+	if err := i.installer.store.setCurrent(i.e.id, i.at, previous); err != nil {
 		return err
 	}
 	i.kept = true

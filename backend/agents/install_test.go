@@ -67,7 +67,7 @@ func openInstallFixture(t *testing.T, change ...func(*agents.Config)) *installFi
 
 func (s *installFixture) install(id string, r agents.InstallRequest) agents.Installed {
 	s.t.Helper()
-	done, err := s.Install(s.t.Context(), id, r, nil)
+	done, err := s.Installer().Install(s.t.Context(), id, r, nil)
 	if err != nil {
 		if failed, ok := errors.AsType[*agents.InstallError](err); ok {
 			s.t.Log(failed.Stderr)
@@ -144,7 +144,7 @@ func TestInstallFromNPM(t *testing.T) {
 	var steps []string
 	var last agents.Progress
 	logged := false
-	done, err := s.Install(t.Context(), "claude", agents.InstallRequest{}, func(p agents.Progress) {
+	done, err := s.Installer().Install(t.Context(), "claude", agents.InstallRequest{}, func(p agents.Progress) {
 		if len(steps) == 0 || steps[len(steps)-1] != p.Step {
 			steps = append(steps, p.Step)
 		}
@@ -355,7 +355,7 @@ func TestInstallThatFailsChangesNothing(t *testing.T) { //nolint:tparallel // th
 			}
 			c := agents.Open(cfg)
 			defer c.Close()
-			_, err := c.Install(t.Context(), "claude", agents.InstallRequest{AgentProcessVersion: version}, nil)
+			_, err := c.Installer().Install(t.Context(), "claude", agents.InstallRequest{AgentProcessVersion: version}, nil)
 			var failed *agents.InstallError
 			if !errors.Is(err, agents.ErrInstall) || !errors.As(err, &failed) {
 				t.Fatalf("Install(%s): got %v, want an *InstallError", version, err)
@@ -376,7 +376,7 @@ func TestInstallThatFailsChangesNothing(t *testing.T) { //nolint:tparallel // th
 func TestInstallWhileRegistryIsDown(t *testing.T) {
 	s := openInstallFixture(t)
 	s.reg.Close()
-	_, err := s.Install(t.Context(), "claude", agents.InstallRequest{}, nil)
+	_, err := s.Installer().Install(t.Context(), "claude", agents.InstallRequest{}, nil)
 	var failed *agents.InstallError
 	if !errors.As(err, &failed) || failed.Step != agents.StepResolve || !strings.Contains(failed.Stderr, "ECONNREFUSED") {
 		t.Errorf("Install: got %v, want step resolve and ECONNREFUSED", err)
@@ -395,7 +395,7 @@ func TestInstallCancelledLeavesNothing(t *testing.T) {
 		}
 		cancel()
 	}()
-	_, err := s.Install(ctx, "claude", agents.InstallRequest{}, nil) // without the cancel the download hangs for ever
+	_, err := s.Installer().Install(ctx, "claude", agents.InstallRequest{}, nil) // without the cancel the download hangs for ever
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Install: got %v, want %v", err, context.Canceled)
 	}
@@ -417,12 +417,12 @@ func TestCloseEndsInstallations(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	_, err := s.Install(t.Context(), "claude", agents.InstallRequest{}, nil)
+	_, err := s.Installer().Install(t.Context(), "claude", agents.InstallRequest{}, nil)
 	if !errors.Is(err, agents.ErrClosed) {
 		t.Errorf("Install: got %v, want %v", err, agents.ErrClosed)
 	}
 	s.mustBeTidy()
-	if _, err := s.Install(t.Context(), "claude", agents.InstallRequest{}, nil); !errors.Is(err, agents.ErrClosed) {
+	if _, err := s.Installer().Install(t.Context(), "claude", agents.InstallRequest{}, nil); !errors.Is(err, agents.ErrClosed) {
 		t.Errorf("Install after Close: got %v, want ErrClosed", err)
 	}
 	if info, err := s.Info(t.Context(), "mock", agents.InfoQuery{Config: true}); err != nil || info.ConfigError == "" {
@@ -442,7 +442,7 @@ func TestInstallIsJoined(t *testing.T) {
 	first, others, another := make(chan outcome), make(chan outcome), make(chan outcome)
 	begin := func(ctx context.Context, to chan outcome, r agents.InstallRequest, progress func(agents.Progress)) {
 		go func() {
-			done, err := s.Install(ctx, "claude", r, progress)
+			done, err := s.Installer().Install(ctx, "claude", r, progress)
 			to <- outcome{done, err}
 		}()
 	}
@@ -483,7 +483,7 @@ func TestJoinedInstallationHappensOnce(t *testing.T) {
 	errs := make(chan error)
 	for range 4 {
 		go func() {
-			_, err := s.Install(t.Context(), "claude", agents.InstallRequest{}, nil)
+			_, err := s.Installer().Install(t.Context(), "claude", agents.InstallRequest{}, nil)
 			errs <- err
 		}()
 	}
@@ -542,7 +542,7 @@ func TestInstallRefusesWrongVersions(t *testing.T) {
 		"https://example.com/x.tgz", "git+ssh://git@example.com/x", "user/repo", "1.2.3 || 2.0.0", "1.2.3;id", "$(id)", "01.2.3", "1.2.3-", "1.2.3/..", "é",
 	} {
 		for _, r := range []agents.InstallRequest{{AgentProcessVersion: v}, {AgentVersion: v}} {
-			if _, err := s.Install(t.Context(), "opencode", r, nil); !errors.Is(err, agents.ErrVersion) {
+			if _, err := s.Installer().Install(t.Context(), "opencode", r, nil); !errors.Is(err, agents.ErrVersion) {
 				t.Errorf("Install(opencode, %+v): got %v, want %v", r, err, agents.ErrVersion)
 			}
 		}
@@ -560,7 +560,7 @@ func TestInstallRefusesWrongVersions(t *testing.T) {
 		{"own", agents.InstallRequest{AgentProcessVersion: "1.0.0"}, "agents.json"},
 		{"own", agents.InstallRequest{AgentVersion: "1.0.0"}, "agents.json"},
 	} {
-		if _, err := s.Install(t.Context(), tc.id, tc.r, nil); !errors.Is(err, agents.ErrVersion) || !strings.Contains(err.Error(), tc.want) {
+		if _, err := s.Installer().Install(t.Context(), tc.id, tc.r, nil); !errors.Is(err, agents.ErrVersion) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("Install(%s, %+v): got %v, want ErrVersion with %q", tc.id, tc.r, err, tc.want)
 		}
 	}
@@ -682,7 +682,7 @@ func TestInstallOfAgentThatIsNotInstallable(t *testing.T) {
 	for id, want := range map[string]string{
 		"gone": "agents.json", "cursor": "no directory", "claude": "no directory",
 	} {
-		_, err := c.Install(t.Context(), id, agents.InstallRequest{}, nil)
+		_, err := c.Installer().Install(t.Context(), id, agents.InstallRequest{}, nil)
 		if !errors.Is(err, agents.ErrNotInstallable) || !strings.Contains(err.Error(), want) {
 			t.Errorf("Install(%s): got %v, want ErrNotInstallable with %q", id, err, want)
 		}
@@ -691,12 +691,12 @@ func TestInstallOfAgentThatIsNotInstallable(t *testing.T) {
 		"mock": {Kind: "agent_process", Path: filepath.Join(dir, "deskhand"), Source: "builtin"},
 		"mine": {Kind: "agent_process", Path: filepath.Join(dir, "mine"), Source: "local_path"},
 	} {
-		done, err := c.Install(t.Context(), id, agents.InstallRequest{Reinstall: true}, nil)
+		done, err := c.Installer().Install(t.Context(), id, agents.InstallRequest{Reinstall: true}, nil)
 		if err != nil || !done.AlreadyInstalled || !slices.Equal(done.Artifacts, []agents.Artifact{want}) {
 			t.Errorf("Install(%s): got %+v, %v, want %+v", id, done, err, want)
 		}
 	}
-	if _, err := c.Install(t.Context(), "nope", agents.InstallRequest{}, nil); !errors.Is(err, agents.ErrUnknown) {
+	if _, err := c.Installer().Install(t.Context(), "nope", agents.InstallRequest{}, nil); !errors.Is(err, agents.ErrUnknown) {
 		t.Errorf("Install(nope): got %v, want %v", err, agents.ErrUnknown)
 	}
 }
@@ -705,7 +705,7 @@ func TestInstallOfAgentThatIsNotInstallable(t *testing.T) {
 func TestInstallAfterAnotherProcess(t *testing.T) {
 	s := openInstallFixture(t)
 	s.reg.publishClaude("0.101.0", "")
-	if err := s.Begin("claude", ""); err != nil {
+	if err := s.Installer().Begin("claude", ""); err != nil {
 		t.Fatal(err)
 	}
 	done := s.install("claude", agents.InstallRequest{})

@@ -15,7 +15,7 @@ func (c *Catalogue) Reads(id string) []autorun.Place {
 		return nil
 	}
 	var sets []string
-	if e, err := c.row(id); err == nil {
+	if e, err := c.table.row(id); err == nil {
 		sets = e.known.Reads
 	}
 	return autorun.Places(sets)
@@ -25,7 +25,7 @@ func (c *Catalogue) Reads(id string) []autorun.Place {
 // hold the modes that mean the same wherever they are known. An entry of agents.json with the id of a known agent may start any program, so
 // measured is false as well, and the lists are those of the known agent.
 func (c *Catalogue) Modes(id string) (m Modes, measured bool) {
-	if e, err := c.row(id); err == nil && e.known.Modes != nil {
+	if e, err := c.table.row(id); err == nil && e.known.Modes != nil {
 		return e.known.Modes.clone(), !e.inFile
 	}
 	return unmeasured().clone(), false
@@ -34,12 +34,12 @@ func (c *Catalogue) Modes(id string) (m Modes, measured bool) {
 // InCatalogue reports whether the catalogue itself, and not only agents.json, has an agent with this id. The demo agent is not in the
 // catalogue.
 func (c *Catalogue) InCatalogue(id string) bool {
-	return slices.ContainsFunc(*c.table.Load(), func(e entry) bool { return e.id == id })
+	return slices.ContainsFunc(*c.table.catalogue.Load(), func(e entry) bool { return e.id == id })
 }
 
 // KnownOptions returns the config options that the catalogue has for an agent, as SessionConfigOption of ACP.
 func (c *Catalogue) KnownOptions(id string) []acp.ConfigOption {
-	e, err := c.row(id)
+	e, err := c.table.row(id)
 	if err != nil || len(e.known.ConfigOptions) == 0 {
 		return nil
 	}
@@ -54,27 +54,9 @@ func (c *Catalogue) KnownOptions(id string) []acp.ConfigOption {
 // Quirks returns the quirks of an agent; an agent outside the table has none. An entry of agents.json with the id of a known agent has the
 // quirks of that agent: the entry is usually another build of the same program.
 func (c *Catalogue) Quirks(id string) Quirks {
-	e, err := c.row(id)
+	e, err := c.table.row(id)
 	if err != nil {
 		return Quirks{}
 	}
 	return e.known.Quirks.clone()
-}
-
-// Env returns the variables that agents.json sets for an agent, secrets among them, or nil.
-func (c *Catalogue) Env(id string) map[string]string {
-	own, _ := readCustom(c.cfg.File, c.bundled) // an error of the file is reported where the agent is started
-	if i := slices.IndexFunc(own, func(e entry) bool { return e.id == id }); i >= 0 {
-		return own[i].env
-	}
-	return nil
-}
-
-// Envs returns Env of all agents of agents.json.
-func (c *Catalogue) Envs() (list []map[string]string) {
-	own, _ := readCustom(c.cfg.File, c.bundled)
-	for _, e := range own {
-		list = append(list, e.env)
-	}
-	return list
 }

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"deskhand/backend/acp"
@@ -65,33 +66,50 @@ const (
 // starting.
 const longestValue = 32<<10 - 1
 
-// Login returns the ways to sign in to an agent. Login starts the agent when the agent has not been asked before.
-func (c *Catalogue) Login(ctx context.Context, id string) (LoginMethods, error) {
-	s, err := c.signIn(ctx, id)
+// Logins signs people in to agents and out again. Its methods may be called concurrently.
+type Logins struct {
+	cfg         Config
+	table       *table
+	finder      *finder
+	launcher    *launcher
+	environment *environ.Environment
+	vault       *vault.Vault
+	background  *background
+	news        *announcer
+	notes       *loginNotes
+	offers      *offers
+
+	mu      sync.Mutex        // protects signIns
+	signIns map[string]signIn // ways to sign in that agents announced, by entry.key
+}
+
+// Methods returns the ways to sign in to an agent. Methods starts the agent when the agent has not been asked before.
+func (l *Logins) Methods(ctx context.Context, id string) (LoginMethods, error) {
+	s, err := l.signIn(ctx, id)
 	if err != nil {
 		return LoginMethods{}, err
 	}
-	kept, err := c.vault.Names(id)
+	kept, err := l.vault.Names(id)
 	if err != nil {
 		return LoginMethods{}, err
 	}
-	l := LoginMethods{Methods: []LoginMethod{}, Logout: s.logout || len(kept) > 0}
+	list := LoginMethods{Methods: []LoginMethod{}, Logout: s.logout || len(kept) > 0}
 	for _, m := range s.methods {
 		m.Vars = slices.Clone(m.Vars)
 		for n := range m.Vars {
 			m.Vars[n].Set = m.Type == LoginByValues && slices.Contains(kept, m.Vars[n].Name)
 		}
-		l.Methods = append(l.Methods, m)
-		if m.Type == LoginByValues && l.Keyring == "" {
-			l.Keyring, l.Warning = c.vault.Place(ctx)
+		list.Methods = append(list.Methods, m)
+		if m.Type == LoginByValues && list.Keyring == "" {
+			list.Keyring, list.Warning = l.vault.Place(ctx)
 		}
 	}
-	return l, nil
+	return list, nil
 }
 
-// LoginMethod returns a method of Login, or ErrNoMethod.
-func (c *Catalogue) LoginMethod(ctx context.Context, id, method string) (LoginMethod, error) {
-	s, err := c.signIn(ctx, id)
+// Method returns a way of [Logins.Methods], or ErrNoMethod.
+func (l *Logins) Method(ctx context.Context, id, method string) (LoginMethod, error) {
+	s, err := l.signIn(ctx, id)
 	if err != nil {
 		return LoginMethod{}, err
 	}
@@ -104,61 +122,61 @@ func (c *Catalogue) LoginMethod(ctx context.Context, id, method string) (LoginMe
 }
 
 // ready finds an agent that can be started.
-func (c *Catalogue) ready(ctx context.Context, id string) (entry, place, error) {
-	c.environment.Settle(ctx, false)
-	e, err := c.row(id)
+func (l *Logins) ready(ctx context.Context, id string) (entry, place, error) {
+	l.environment.Settle(ctx, false)
+	e, err := l.table.row(id)
 	switch {
 	case err != nil:
 		return e, place{}, err
 	case e.broken != "":
-		return e, place{}, fmt.Errorf("%w: %s: %s: %s", ErrFile, c.cfg.File, id, e.broken)
+		return e, place{}, fmt.Errorf("%w: %s: %s: %s", ErrFile, l.cfg.File, id, e.broken)
 	}
-	at, err := c.locate(e)
+	at, err := l.finder.locate(e)
 	if err != nil {
 		return e, at, fmt.Errorf("%w: %s: %w", ErrNotInstalled, id, err)
 	}
 	return e, at, nil
 }
 
-func (c *Catalogue) signIn(ctx context.Context, id string) (signIn, error) {
-	e, at, err := c.ready(ctx, id)
+func (l *Logins) signIn(ctx context.Context, id string) (signIn, error) {
+	e, at, err := l.ready(ctx, id)
 	if err != nil {
 		return signIn{}, err
 	}
 	key := e.key(at)
-	c.mu.Lock()
-	s, known := c.signIns[key]
-	c.mu.Unlock()
+	l.mu.Lock()
+	s, known := l.signIns[key]
+	l.mu.Unlock()
 	if !known {
 		bare := e
 		bare.bare = true // neither a wrong value nor a locked keyring may keep anybody from giving another value
-		err = c.speak(ctx, bare, at, LoginMethod{}, nil, func(_ context.Context, _ *probe.Probe, began json.RawMessage) error {
+		err = l.speak(ctx, bare, at, LoginMethod{}, nil, func(_ context.Context, _ *probe.Probe, began json.RawMessage) error {
 			s = signInOf(began)
 			return nil
 		})
 		if err != nil {
 			return s, err
 		}
-		c.mu.Lock()
-		c.signIns[key] = s
-		c.mu.Unlock()
+		l.mu.Lock()
+		l.signIns[key] = s
+		l.mu.Unlock()
 	}
-	s.methods = c.ways(e, s.methods)
+	s.methods = l.ways(e, s.methods)
 	return s, nil
 }
 
 // speak starts an agent in an empty directory with the environment for a login, and calls f after initialize. When speak returns, every
 // process of the agent is gone except a browser.
-func (c *Catalogue) speak(ctx context.Context, e entry, at place, m LoginMethod, values map[string]string, f func(context.Context, *probe.Probe, json.RawMessage) error) error {
+func (l *Logins) speak(ctx context.Context, e entry, at place, m LoginMethod, values map[string]string, f func(context.Context, *probe.Probe, json.RawMessage) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
+	defer context.AfterFunc(l.background.life, cancel)() //nolint:contextcheck // both Close and the caller end it
 	begun := false
-	err := c.prober.Attend(ctx, e.id, func(dir string) (proxy.Command, error) {
-		return c.loginCommand(ctx, e, at, dir, m.args, values), nil
+	err := l.launcher.prober.Attend(ctx, e.id, func(dir string) (proxy.Command, error) {
+		return l.loginCommand(ctx, e, at, dir, m.args, values), nil
 	}, func(q *probe.Probe, _ string) error {
 		begun = true
-		starting, started := context.WithTimeout(ctx, cmp.Or(c.cfg.Patience, usualPatience))
+		starting, started := context.WithTimeout(ctx, cmp.Or(l.cfg.Patience, usualPatience))
 		defer started()
 		began, err := q.Call(starting, "initialize", loginParams())
 		if err != nil {
@@ -186,20 +204,20 @@ func loginParams() map[string]any {
 }
 
 // loginCommand returns the command that starts an agent for a login: arguments appended and environment overlaid, as the protocol demands.
-func (c *Catalogue) loginCommand(ctx context.Context, e entry, at place, dir string, args []string, env map[string]string) proxy.Command {
-	cmd := c.command(ctx, e, at, dir)
+func (l *Logins) loginCommand(ctx context.Context, e entry, at place, dir string, args []string, env map[string]string) proxy.Command {
+	cmd := l.launcher.command(ctx, e, at, dir)
 	cmd.Purpose = ForLogin
 	cmd.Args = slices.Concat(cmd.Args, args)
 	cmd.Env = environ.With(cmd.Env, env)
 	if at.home != "" {
 		cmd.Env = append(cmd.Env, environ.AgentHome+"="+at.home) // filtered has removed the variable
 	}
-	browser, err := c.browser()
+	browser, err := l.browser()
 	if err != nil {
-		c.cfg.Logger.Warn("a browser that an agent opens will end with it", "agent", e.id, "error", err)
+		l.cfg.Logger.Warn("a browser that an agent opens will end with it", "agent", e.id, "error", err)
 	}
 	if browser != "" {
-		kept, _ := c.vault.Names(e.id) // a file that cannot be read gives the agent nothing
+		kept, _ := l.vault.Names(e.id) // a file that cannot be read gives the agent nothing
 		cmd.Env = append(cmd.Env,
 			theirBrowser+"="+environ.Lookup(cmd.Env, "BROWSER"), withoutVariable+"="+strings.Join(slices.Concat(kept, slices.Sorted(maps.Keys(env))), ","), browserVariable+"="+browser,
 			"BROWSER="+filepath.Join(browser, browserPrograms()[0]), "PATH="+browser+string(filepath.ListSeparator)+environ.Lookup(cmd.Env, "PATH"))
@@ -222,13 +240,13 @@ func browserPrograms() []string { return []string{"open-url", "xdg-open"} }
 // browser returns a directory with programs that open a page in a browser which outlives the agent. Each program is a single file and no command
 // line: agents differ in how they treat blanks in BROWSER. On macOS, where the system itself starts browsers, browser returns "", and
 // likewise on Windows, where agents open pages without a program on PATH.
-func (c *Catalogue) browser() (string, error) {
-	if c.cfg.Dir == "" || c.cfg.WriteFile == nil || runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
+func (l *Logins) browser() (string, error) {
+	if l.cfg.Dir == "" || l.cfg.WriteFile == nil || runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
 		return "", nil
 	}
-	dir := filepath.Join(c.cfg.Dir, ".browser")
+	dir := filepath.Join(l.cfg.Dir, ".browser")
 	// An agent may hand on PATH without this variable: then the program would find itself in place of the system's, again and again.
-	script := "#!/bin/sh\nexport " + browserVariable + "=" + environ.Quote(dir) + "\nexec " + environ.Quote(c.cfg.Self) + " open-url \"$1\"\n"
+	script := "#!/bin/sh\nexport " + browserVariable + "=" + environ.Quote(dir) + "\nexec " + environ.Quote(l.cfg.Self) + " open-url \"$1\"\n"
 	for _, name := range browserPrograms() {
 		file := filepath.Join(dir, name)
 		if old, err := os.ReadFile(file); err == nil && string(old) == script {
@@ -237,7 +255,7 @@ func (c *Catalogue) browser() (string, error) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", err
 		}
-		if err := c.cfg.WriteFile(file, []byte(script), 0o700); err != nil {
+		if err := l.cfg.WriteFile(file, []byte(script), 0o700); err != nil {
 			return "", err
 		}
 	}
@@ -246,20 +264,20 @@ func (c *Catalogue) browser() (string, error) {
 
 // Authenticate signs in by a method of type agent, and returns when the agent reports the result. opened is called with a page that the
 // agent wants a person to see and cannot open itself. The end of ctx ends the agent.
-func (c *Catalogue) Authenticate(ctx context.Context, id string, m LoginMethod, values map[string]string, opened func(url string)) error {
-	e, at, err := c.ready(ctx, id)
+func (l *Logins) Authenticate(ctx context.Context, id string, m LoginMethod, values map[string]string, opened func(url string)) error {
+	e, at, err := l.ready(ctx, id)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginLimit)
 	defer cancel()
 	params := map[string]any{"methodId": m.ID}
-	given := c.Given(m, values)
+	given := l.Given(m, values)
 	if key := given[apiKey]; key != "" {
 		params["_meta"] = map[string]any{apiKey: map[string]any{"apiKey": key}}
 		given = nil
 	}
-	err = c.speak(ctx, e, at, m, given, func(ctx context.Context, q *probe.Probe, _ json.RawMessage) error {
+	err = l.speak(ctx, e, at, m, given, func(ctx context.Context, q *probe.Probe, _ json.RawMessage) error {
 		q.ShowPages(opened)
 		_, err := q.Call(ctx, "authenticate", params)
 		return err
@@ -271,22 +289,22 @@ func (c *Catalogue) Authenticate(ctx context.Context, id string, m LoginMethod, 
 }
 
 // Given returns the values that were entered for a method. From now on their secrets are redacted from everything that is written.
-func (c *Catalogue) Given(m LoginMethod, values map[string]string) map[string]string {
+func (l *Logins) Given(m LoginMethod, values map[string]string) map[string]string {
 	given := map[string]string{}
 	for _, v := range m.Vars {
 		if value := values[v.Name]; value != "" {
 			given[v.Name] = value
 			if v.Secret {
-				c.vault.Hide(value)
+				l.vault.Hide(value)
 			}
 		}
 	}
 	return given
 }
 
-// LoginCommand returns the command of a method of type terminal, to be run on a terminal by [Catalogue.StartLogin], or by a person.
-func (c *Catalogue) LoginCommand(ctx context.Context, id string, m LoginMethod) (proxy.Command, error) {
-	e, at, err := c.ready(ctx, id)
+// Command returns the command of a method of type terminal, to be run on a terminal by [Logins.Start], or by a person.
+func (l *Logins) Command(ctx context.Context, id string, m LoginMethod) (proxy.Command, error) {
+	e, at, err := l.ready(ctx, id)
 	if err != nil {
 		return proxy.Command{}, err
 	}
@@ -294,9 +312,9 @@ func (c *Catalogue) LoginCommand(ctx context.Context, id string, m LoginMethod) 
 	if err != nil {
 		dir = "/"
 	}
-	cmd := c.loginCommand(ctx, e, at, dir, m.args, m.env)
+	cmd := l.loginCommand(ctx, e, at, dir, m.args, m.env)
 	if m.program != "" {
-		if cmd.Path, cmd.Args, err = c.older(e, at, m); err != nil {
+		if cmd.Path, cmd.Args, err = l.older(e, at, m); err != nil {
 			return proxy.Command{}, err
 		}
 	}
@@ -306,7 +324,7 @@ func (c *Catalogue) LoginCommand(ctx context.Context, id string, m LoginMethod) 
 
 // older returns the command line of a terminal that an agent wrote into _meta, which is the whole command line. Its program is usually the
 // agent's own, under a name that need not be on PATH.
-func (c *Catalogue) older(e entry, at place, m LoginMethod) (string, []string, error) {
+func (l *Logins) older(e entry, at place, m LoginMethod) (string, []string, error) {
 	plain := func(file string) string {
 		base := filepath.Base(file)
 		return strings.TrimSuffix(base, filepath.Ext(base))
@@ -319,22 +337,22 @@ func (c *Catalogue) older(e entry, at place, m LoginMethod) (string, []string, e
 		path, args := at.argv(m.args)
 		return path, args, nil
 	}
-	if file := c.environment.Program(m.program); file != "" {
+	if file := l.environment.Program(m.program); file != "" {
 		return file, m.args, nil
 	}
-	return "", nil, &LoginError{Err: c.environment.NotFound(m.program)}
+	return "", nil, &LoginError{Err: l.environment.NotFound(m.program)}
 }
 
-// StartLogin starts the command of LoginCommand on a terminal.
-func (c *Catalogue) StartLogin(ctx context.Context, id string, cmd proxy.Command, tty *os.File) (*proxy.Instance, error) {
+// Start starts a command of [Logins.Command] on a terminal.
+func (l *Logins) Start(ctx context.Context, id string, cmd proxy.Command, tty *os.File) (*proxy.Instance, error) {
 	cmd.Terminal = tty
-	return c.prober.Start(ctx, id, cmd)
+	return l.launcher.prober.Start(ctx, id, cmd)
 }
 
 // CheckValues returns ErrValues when a value of a method of type env is missing, or is none that a variable can have. An empty value stands
 // for the stored value.
-func (c *Catalogue) CheckValues(id string, m LoginMethod, values map[string]string) error {
-	kept, err := c.vault.Names(id)
+func (l *Logins) CheckValues(id string, m LoginMethod, values map[string]string) error {
+	kept, err := l.vault.Names(id)
 	if err != nil {
 		return err
 	}
@@ -358,17 +376,17 @@ func (c *Catalogue) CheckValues(id string, m LoginMethod, values map[string]stri
 	return nil
 }
 
-// Keep stores the values of a method of type env for the next start of the agent. An empty value leaves the stored value. Like Login, Keep
+// Keep stores the values of a method of type env for the next start of the agent. An empty value leaves the stored value. Like Methods, Keep
 // returns where the values are, and fails as CheckValues does.
-func (c *Catalogue) Keep(ctx context.Context, id string, m LoginMethod, values map[string]string) (keyring, warning string, err error) {
-	if err := c.CheckValues(id, m, values); err != nil {
+func (l *Logins) Keep(ctx context.Context, id string, m LoginMethod, values map[string]string) (keyring, warning string, err error) {
+	if err := l.CheckValues(id, m, values); err != nil {
 		return "", "", err
 	}
 	given := make([]vault.Value, 0, len(m.Vars))
 	for _, v := range m.Vars {
 		given = append(given, vault.Value{Name: v.Name, Text: values[v.Name], Secret: v.Secret})
 	}
-	return c.vault.Keep(ctx, id, given...)
+	return l.vault.Keep(ctx, id, given...)
 }
 
 func namesOf(vars []LoginVar) []string {
@@ -381,16 +399,16 @@ func namesOf(vars []LoginVar) []string {
 
 // Logout has an agent sign out, and removes the stored values for the agent, even if the agent cannot sign out or is gone. After
 // vault.ErrLeft the agent no longer gets the values either.
-func (c *Catalogue) Logout(ctx context.Context, id string) error {
-	kept, err := c.vault.Names(id)
+func (l *Logins) Logout(ctx context.Context, id string) error {
+	kept, err := l.vault.Names(id)
 	if err != nil {
 		return err
 	}
-	s, err := c.signIn(ctx, id)
+	s, err := l.signIn(ctx, id)
 	switch {
 	case err != nil:
 	case s.logout:
-		err = c.signOut(ctx, id)
+		err = l.signOut(ctx, id)
 	case len(kept) == 0:
 		return ErrNoLogout
 	}
@@ -400,53 +418,42 @@ func (c *Catalogue) Logout(ctx context.Context, id string) error {
 	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrNotInstalled) {
 		err = nil // the values were all there was to sign out of
 	}
-	return errors.Join(err, c.vault.Forget(ctx, id))
+	return errors.Join(err, l.vault.Forget(ctx, id))
 }
 
-func (c *Catalogue) signOut(ctx context.Context, id string) error {
-	e, at, err := c.ready(ctx, id)
+func (l *Logins) signOut(ctx context.Context, id string) error {
+	e, at, err := l.ready(ctx, id)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, logoutLimit)
 	defer cancel()
-	return c.speak(ctx, e, at, LoginMethod{}, nil, func(ctx context.Context, q *probe.Probe, _ json.RawMessage) error {
+	return l.speak(ctx, e, at, LoginMethod{}, nil, func(ctx context.Context, q *probe.Probe, _ json.RawMessage) error {
 		_, err := q.Call(ctx, "logout", map[string]any{})
 		return err
 	})
 }
 
 // SignedIn forgets that an agent wants a login, and the agent's earlier answers. A change calls the callback of Watch.
-func (c *Catalogue) SignedIn(id string) {
-	c.forgetAnswers(id)
-	c.NoteLogin(id, nil)
+func (l *Logins) SignedIn(id string) {
+	l.forget(id)
+	l.Note(id, nil)
 }
 
 // SignedOut forgets an agent's earlier answers.
-func (c *Catalogue) SignedOut(id string) { c.forgetAnswers(id) }
+func (l *Logins) SignedOut(id string) { l.forget(id) }
 
-func (c *Catalogue) forgetAnswers(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	maps.DeleteFunc(c.signIns, func(key string, _ signIn) bool { return strings.HasPrefix(key, id+"\x00") })
-	for key, a := range c.answers {
-		select {
-		case <-a.done:
-			if strings.HasPrefix(key, id+"\x00") {
-				delete(c.answers, key)
-			}
-		default: // an awaited answer is fresh
-		}
-	}
+func (l *Logins) forget(id string) {
+	l.offers.forget(id)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.signIns, func(key string, _ signIn) bool { return strings.HasPrefix(key, id+"\x00") })
 }
-
-// Vault returns the vault of the values that people have entered for logins.
-func (c *Catalogue) Vault() *vault.Vault { return c.vault }
 
 // ways returns the ways to sign in to an agent that people choose from: those that the agent offers, with stored values where the catalogue
 // says so, and Deskhand's own. No two share an id or a display text.
-func (c *Catalogue) ways(e entry, theirs []LoginMethod) []LoginMethod {
-	env := c.environment.With(e.environ())
+func (l *Logins) ways(e entry, theirs []LoginMethod) []LoginMethod {
+	env := l.environment.With(e.environ())
 	var list []LoginMethod
 	for _, m := range theirs {
 		if slices.ContainsFunc(list, func(other LoginMethod) bool { return other.ID == m.ID }) {

@@ -38,7 +38,7 @@ func TestLoginValueCanBeMended(t *testing.T) {
 		"session/new", `say '"result":{"sessionId":"s"}'`))
 	g.remember(`{"agents":{"picky":{"PICKY_KEY":{"secret":true,"place":"file","value":"wrong-key"}}}}`)
 	m := g.method("picky", "k")
-	if _, _, err := g.Keep(t.Context(), "picky", m, map[string]string{"PICKY_KEY": "right-key"}); err != nil {
+	if _, _, err := g.Logins().Keep(t.Context(), "picky", m, map[string]string{"PICKY_KEY": "right-key"}); err != nil {
 		t.Fatal(err)
 	}
 	if state := g.state("picky"); state != agents.Ready {
@@ -54,19 +54,19 @@ func TestLoginValuesOfAgentThatDoesNotStartAreForgotten(t *testing.T) {
 	kept := `{"KEY":{"secret":true,"place":"file","value":"a secret value"}}`
 	g.remember(`{"agents":{"crashes":` + kept + `,"missing":` + kept + `,"gone":` + kept + `}}`)
 	for _, id := range []string{"missing", "gone"} {
-		if err := g.Logout(t.Context(), id); err != nil {
+		if err := g.Logins().Logout(t.Context(), id); err != nil {
 			t.Errorf("Logout(%s): got %v, want no error", id, err)
 		}
 	}
 	// Nobody knows whether the crashing agent has an account of its own.
-	if _, ok := errors.AsType[*agents.LoginError](g.Logout(t.Context(), "crashes")); !ok {
+	if _, ok := errors.AsType[*agents.LoginError](g.Logins().Logout(t.Context(), "crashes")); !ok {
 		t.Error("it cannot have signed out")
 	}
 	if text := g.remembered(); strings.Contains(text, "secret") {
 		t.Errorf("vault: got %s, want no secret", text)
 	}
 	for id, want := range map[string]error{"missing": agents.ErrNotInstalled, "gone": agents.ErrUnknown} {
-		if err := g.Logout(t.Context(), id); !errors.Is(err, want) {
+		if err := g.Logins().Logout(t.Context(), id); !errors.Is(err, want) {
 			t.Errorf("Logout(%s): got %v, want %v", id, err, want)
 		}
 	}
@@ -77,7 +77,7 @@ func TestLoginValueThatNoProgramTakes(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
 	m := g.method("demo-env", "demo-key")
-	if _, _, err := g.Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": strings.Repeat("x", 200<<10)}); !errors.Is(err, agents.ErrValues) {
+	if _, _, err := g.Logins().Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": strings.Repeat("x", 200<<10)}); !errors.Is(err, agents.ErrValues) {
 		t.Error(err)
 	}
 	if slices.ContainsFunc(g.environOf("demo-env"), func(kv string) bool { return strings.HasPrefix(kv, "DESKHAND_DEMO_KEY=") }) {
@@ -93,7 +93,7 @@ func TestLoginMethodsAreAskedAgain(t *testing.T) {
 	g := openGuests(t, offer)
 	offers := func(want string) {
 		t.Helper()
-		l, err := g.Login(t.Context(), "moody")
+		l, err := g.Logins().Methods(t.Context(), "moody")
 		if err != nil || len(l.Methods) != 1 || l.Methods[0].ID != want {
 			t.Errorf("%+v, %v, want %s", l, err, want)
 		}
@@ -103,14 +103,14 @@ func TestLoginMethodsAreAskedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	offers("-0") // not restarted for every query
-	g.SignedIn("moody")
+	g.Logins().SignedIn("moody")
 	offers("-1")
-	d, err := g.Definition("moody")
+	d, err := g.Definitions().Find("moody")
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.Env = map[string]string{"MOOD": "good"}
-	if err := g.Define(d); err != nil {
+	if err := g.Definitions().Define(d); err != nil {
 		t.Fatal(err)
 	}
 	offers("good-1")
@@ -128,7 +128,7 @@ func TestLoginShowsOnlyPages(t *testing.T) {
 				read -r answer; case $answer in *-32601*) ;; *) exit 1 ;; esac
 			done
 			id=$asked; say '"result":{}'`))
-	err := g.Authenticate(t.Context(), "odd", g.method("odd", "a"), nil, func(url string) { t.Errorf("it was shown: %.40q", url) })
+	err := g.Logins().Authenticate(t.Context(), "odd", g.method("odd", "a"), nil, func(url string) { t.Errorf("it was shown: %.40q", url) })
 	if err != nil {
 		t.Error(err)
 	}

@@ -91,7 +91,7 @@ func (g *guests) state(id string) string {
 
 func (g *guests) method(id, method string) agents.LoginMethod {
 	g.t.Helper()
-	m, err := g.LoginMethod(g.t.Context(), id, method)
+	m, err := g.Logins().Method(g.t.Context(), id, method)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -111,30 +111,30 @@ func TestLoginByTheAgent(t *testing.T) {
 	if state := g.state("demo-agent"); state != agents.NeedsLogin {
 		t.Fatalf("demo-agent: got state %s, want needs_login", state)
 	}
-	l, err := g.Login(t.Context(), "demo-agent")
+	l, err := g.Logins().Methods(t.Context(), "demo-agent")
 	if err != nil || !l.Logout || l.Keyring != "" || len(l.Methods) != 2 || l.Methods[0].ID != "demo" || l.Methods[0].Type != agents.LoginByAgent {
 		t.Fatalf("Login(demo-agent): got %+v, %v, want two methods and logout", l, err)
 	}
-	if err := g.Authenticate(t.Context(), "demo-agent", l.Methods[0], nil, func(string) {}); err != nil {
+	if err := g.Logins().Authenticate(t.Context(), "demo-agent", l.Methods[0], nil, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
-	g.SignedIn("demo-agent")
+	g.Logins().SignedIn("demo-agent")
 	if a, err := g.Agent("demo-agent"); err != nil || a.State != agents.Ready {
 		t.Errorf("demo-agent: got %+v, %v, want ready", a, err)
 	}
 	if state := g.state("demo-agent"); state != agents.Ready {
 		t.Errorf("demo-agent: got state %s, want ready", state)
 	}
-	if err := g.Logout(t.Context(), "demo-agent"); err != nil {
+	if err := g.Logins().Logout(t.Context(), "demo-agent"); err != nil {
 		t.Fatal(err)
 	}
 	if state := g.state("demo-agent"); state != agents.NeedsLogin {
 		t.Errorf("demo-agent: got state %s, want needs_login", state)
 	}
-	if _, err := g.LoginMethod(t.Context(), "demo-agent", "none"); !errors.Is(err, agents.ErrNoMethod) {
+	if _, err := g.Logins().Method(t.Context(), "demo-agent", "none"); !errors.Is(err, agents.ErrNoMethod) {
 		t.Error(err)
 	}
-	if _, err := g.Login(t.Context(), "nobody"); !errors.Is(err, agents.ErrUnknown) {
+	if _, err := g.Logins().Methods(t.Context(), "nobody"); !errors.Is(err, agents.ErrUnknown) {
 		t.Error(err)
 	}
 }
@@ -145,7 +145,7 @@ func TestLoginThatNobodyFinishesIsCancelled(t *testing.T) {
 	m := g.method("demo-agent", "demo-never")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- g.Authenticate(ctx, "demo-agent", m, nil, func(string) {}) }()
+	go func() { ended <- g.Logins().Authenticate(ctx, "demo-agent", m, nil, func(string) {}) }()
 	if runtime.GOOS == "linux" {
 		for deadline := time.Now().Add(testkit.Limit); len(processesOf(t, g.dir)) == 0; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
@@ -175,17 +175,17 @@ func TestLoginByTheAgentFails(t *testing.T) {
 			"authenticate", `echo 'out of paper' >&2; exit 7`),
 		script("stillborn", "initialize", `echo 'no licence' >&2; exit 3`))
 	for id, want := range map[string][2]string{"sulky": {"No reply", "the network is gone"}, "dying": {"with code 7", "out of paper"}} {
-		err := g.Authenticate(t.Context(), id, g.method(id, "a"), nil, func(string) {})
+		err := g.Logins().Authenticate(t.Context(), id, g.method(id, "a"), nil, func(string) {})
 		failed, ok := errors.AsType[*agents.LoginError](err)
 		if !ok || !strings.Contains(failed.Error(), want[0]) || !strings.Contains(failed.Stderr, want[1]) {
 			t.Errorf("Authenticate(%s): got %v, %+v, want %q", id, err, failed, want)
 		}
 	}
-	_, err := g.Login(t.Context(), "stillborn")
+	_, err := g.Logins().Methods(t.Context(), "stillborn")
 	if failed, ok := errors.AsType[*agents.LoginError](err); !ok || !strings.Contains(failed.Stderr, "no licence") {
 		t.Error(err)
 	}
-	if err := g.Logout(t.Context(), "sulky"); !errors.Is(err, agents.ErrNoLogout) {
+	if err := g.Logins().Logout(t.Context(), "sulky"); !errors.Is(err, agents.ErrNoLogout) {
 		t.Error(err)
 	}
 }
@@ -202,7 +202,7 @@ func TestLoginShowsPage(t *testing.T) {
 			read -r answer; case $answer in *accept*) ;; *) exit 2 ;; esac
 			id=$asked; say '"result":{}'`))
 	var shown atomic.Value
-	if err := g.Authenticate(t.Context(), "page", g.method("page", "a"), nil, func(url string) { shown.Store(url) }); err != nil {
+	if err := g.Logins().Authenticate(t.Context(), "page", g.method("page", "a"), nil, func(url string) { shown.Store(url) }); err != nil {
 		t.Fatal(err)
 	}
 	if shown.Load() != "https://example.test/device" {
@@ -222,7 +222,7 @@ func TestLoginHandsKeyToAgent(t *testing.T) {
 	if m.Type != agents.LoginByAgent || !slices.Equal(m.Vars, []agents.LoginVar{{Name: "api-key", Secret: true, Optional: true}}) {
 		t.Errorf("method api-key: got %+v, want type agent with an optional secret", m)
 	}
-	if err := g.Authenticate(t.Context(), "keyed", m, map[string]string{"api-key": "very-secret-key"}, func(string) {}); err != nil {
+	if err := g.Logins().Authenticate(t.Context(), "keyed", m, map[string]string{"api-key": "very-secret-key"}, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 	line, err := os.ReadFile(file)
@@ -244,7 +244,7 @@ func TestLoginMethodsAreReadLeniently(t *testing.T) {
 		{"id":"old","name":"O","_meta":{"terminal-auth":{"command":"sh","args":["-c","true"]}}},
 		{"id":"keys","name":"E","type":"env_var","link":"javascript:alert(1)","vars":[{"name":"KEY","label":"Key"},{"name":"REGION","secret":false,"optional":true},{"name":"PATH"},{"name":"A=B"},{"name":"LD_PRELOAD"}]},
 		{"id":"none","name":"N","type":"env_var","vars":[]}]}' | tr -d '\n\t'; echo`))
-	l, err := g.Login(t.Context(), "odd")
+	l, err := g.Logins().Methods(t.Context(), "odd")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,9 +262,9 @@ func TestLoginMethodsAreReadLeniently(t *testing.T) {
 	if l.Keyring != "file" || !strings.Contains(l.Warning, filepath.Join(g.dir, "logins.json")) {
 		t.Errorf("Login(odd): got %+v, want the vault's file and a warning", l)
 	}
-	cmd, err := g.LoginCommand(t.Context(), "odd", l.Methods[3])
+	cmd, err := g.Logins().Command(t.Context(), "odd", l.Methods[3])
 	if err != nil || filepath.Base(cmd.Path) != "sh" || !slices.Equal(cmd.Args, []string{"-c", "true"}) {
-		t.Errorf("LoginCommand(old): got %+v, %v, want sh -c true", cmd, err)
+		t.Errorf("Command(old): got %+v, %v, want sh -c true", cmd, err)
 	}
 }
 
@@ -272,7 +272,7 @@ func TestLoginProgramForTerminal(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
 	m := g.method("demo-terminal", "demo-terminal")
-	cmd, err := g.LoginCommand(t.Context(), "demo-terminal", m)
+	cmd, err := g.Logins().Command(t.Context(), "demo-terminal", m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,11 +322,11 @@ func TestLoginByValuesInAFile(t *testing.T) {
 	}
 	m := g.method("demo-env", "demo-key")
 	for _, bad := range []map[string]string{nil, {"DESKHAND_DEMO_KEY": ""}, {"OTHER": "x"}, {"DESKHAND_DEMO_KEY": "a\nb"}} {
-		if _, _, err := g.Keep(t.Context(), "demo-env", m, bad); !errors.Is(err, agents.ErrValues) {
+		if _, _, err := g.Logins().Keep(t.Context(), "demo-env", m, bad); !errors.Is(err, agents.ErrValues) {
 			t.Errorf("Keep(%q): got %v, want %v", bad, err, agents.ErrValues)
 		}
 	}
-	place, warning, err := g.Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": key, "LD_PRELOAD": "/evil"})
+	place, warning, err := g.Logins().Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": key, "LD_PRELOAD": "/evil"})
 	if err != nil || place != "file" || !strings.Contains(warning, "plain text") {
 		t.Fatalf("Keep: got place %s, warning %q, %v, want a file and a warning", place, warning, err)
 	}
@@ -342,7 +342,7 @@ func TestLoginByValuesInAFile(t *testing.T) {
 			t.Errorf("environment of %s: got %s, want no DESKHAND_DEMO_KEY", other, env)
 		}
 	}
-	g.SignedIn("demo-env")
+	g.Logins().SignedIn("demo-env")
 	if state := g.state("demo-env"); state != agents.Ready {
 		t.Errorf("demo-env: got state %s, want ready", state)
 	}
@@ -352,18 +352,18 @@ func TestLoginByValuesInAFile(t *testing.T) {
 	if got := g.Vault().Secrets(); !slices.Contains(got, key) || !slices.Contains(got, `top\"secret\\key`) {
 		t.Errorf("Secrets: got %q, want the key, and as JSON writes it", got)
 	}
-	l, err := g.Login(t.Context(), "demo-env")
+	l, err := g.Logins().Methods(t.Context(), "demo-env")
 	if err != nil || !l.Methods[0].Vars[0].Set || !l.Logout {
 		t.Errorf("Login(demo-env): got %+v, %v, want a set value and logout", l, err)
 	}
 	// An empty value leaves the stored value.
-	if _, _, err := g.Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": ""}); err != nil {
+	if _, _, err := g.Logins().Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": ""}); err != nil {
 		t.Error(err)
 	}
 	if state := g.state("demo-env"); state != agents.Ready {
 		t.Errorf("demo-env: got state %s, want ready", state)
 	}
-	if err := g.Logout(t.Context(), "demo-env"); err != nil {
+	if err := g.Logins().Logout(t.Context(), "demo-env"); err != nil {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), "secret") {
@@ -385,10 +385,10 @@ func TestLoginLeavesBrokenFileOfValues(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := g.Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": "long enough"}); !errors.Is(err, vault.ErrAccess) {
+	if _, _, err := g.Logins().Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": "long enough"}); !errors.Is(err, vault.ErrAccess) {
 		t.Error(err)
 	}
-	if err := g.Logout(t.Context(), "demo-env"); !errors.Is(err, vault.ErrAccess) {
+	if err := g.Logins().Logout(t.Context(), "demo-env"); !errors.Is(err, vault.ErrAccess) {
 		t.Error(err)
 	}
 	if state := g.state("demo-env"); state != agents.NeedsLogin { // the agent still starts
@@ -406,15 +406,15 @@ func TestLoginByKnownVariables(t *testing.T) {
 	silent := script("gemini", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A"}]}'`)
 	silent["override"] = true
 	g := openGuests(t, silent)
-	l, err := g.Login(t.Context(), "gemini")
+	l, err := g.Logins().Methods(t.Context(), "gemini")
 	if err != nil || len(l.Methods) != 2 || l.Methods[1].Type != agents.LoginByValues || l.Methods[1].Vars[0].Name != "GEMINI_API_KEY" {
 		t.Skipf("the catalogue has no variables for an agent of agents.json: %+v, %v", l, err)
 	}
 	m := l.Methods[1]
-	if _, _, err := g.Keep(t.Context(), "gemini", m, map[string]string{}); !errors.Is(err, agents.ErrValues) {
+	if _, _, err := g.Logins().Keep(t.Context(), "gemini", m, map[string]string{}); !errors.Is(err, agents.ErrValues) {
 		t.Error("nothing at all was entered: ", err)
 	}
-	if _, _, err := g.Keep(t.Context(), "gemini", m, map[string]string{"GEMINI_API_KEY": "the-key-of-gemini"}); err != nil {
+	if _, _, err := g.Logins().Keep(t.Context(), "gemini", m, map[string]string{"GEMINI_API_KEY": "the-key-of-gemini"}); err != nil {
 		t.Error(err)
 	}
 	if env := g.environOf("gemini"); !slices.Contains(env, "GEMINI_API_KEY=the-key-of-gemini") {
@@ -428,11 +428,11 @@ func TestLoginByKnownVariables(t *testing.T) {
 func TestLoginsAreListedAsWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
-	cmd, err := g.LoginCommand(t.Context(), "demo-terminal", g.method("demo-terminal", "demo-terminal"))
+	cmd, err := g.Logins().Command(t.Context(), "demo-terminal", g.method("demo-terminal", "demo-terminal"))
 	if err != nil || cmd.Purpose != agents.ForLogin {
-		t.Errorf("LoginCommand: got purpose %q, %v, want %q", cmd.Purpose, err, agents.ForLogin)
+		t.Errorf("Command: got purpose %q, %v, want %q", cmd.Purpose, err, agents.ForLogin)
 	}
-	if _, err := g.StartLogin(t.Context(), "demo-terminal", proxy.Command{Path: "/none/such"}, nil); !errors.Is(err, proxy.ErrSpawn) {
+	if _, err := g.Logins().Start(t.Context(), "demo-terminal", proxy.Command{Path: "/none/such"}, nil); !errors.Is(err, proxy.ErrSpawn) {
 		t.Error(err)
 	}
 }

@@ -35,7 +35,7 @@ type LoginMethod struct {
 	confirms bool              // of type env: authenticate tells the agent that the values are there
 }
 
-// Authenticates reports whether the agent itself signs in by the method, with [Catalogue.Authenticate].
+// Authenticates reports whether the agent itself signs in by the method, with [Logins.Authenticate].
 func (m LoginMethod) Authenticates() bool { return m.Type == LoginByAgent || m.confirms }
 
 // LoginVar is a value of a login method.

@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 // installer plays another Deskhand, which installs claude into dir and prints the result.
 func installer(dir string) error {
 	c := agents.Open(agents.Config{Dir: dir, WriteFile: store.WriteFile, Registry: os.Getenv("AGENTS_TEST_REGISTRY")})
-	done, err := c.Install(context.Background(), "claude", agents.InstallRequest{}, nil)
+	done, err := c.Installer().Install(context.Background(), "claude", agents.InstallRequest{}, nil)
 	if err != nil {
 		return err
 	}

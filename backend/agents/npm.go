@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"deskhand/backend/environ"
 	"deskhand/backend/proxy"
 )
 
@@ -30,12 +31,12 @@ type npmSupply struct {
 }
 
 func (i *installation) fromNPM() (supply, error) {
-	found, err := i.c.findNPM()
+	found, err := findNPM(i.installer.environment)
 	return &npmSupply{installation: i, npm: found}, err
 }
 
-func (c *Catalogue) findNPM() (npm, error) {
-	node, file := c.environment.Program("node"), c.environment.Program("npm")
+func findNPM(environment *environ.Environment) (npm, error) {
+	node, file := environment.Program("node"), environment.Program("npm")
 	switch {
 	case node == "":
 		return npm{}, fmt.Errorf("node is not on PATH: %s", getNode)
@@ -63,17 +64,17 @@ func (i *npmSupply) argv(command string, more ...string) []string {
 		"--package-lock=true", "--include=prod", "--include=optional", "--omit=dev", "--install-links=false",
 		"--omit-lockfile-registry-resolved=false", // sizes are asked at these URLs
 		"--engine-strict=false")                   // claude-agent-acp and others demand Node 22 and run on 20; initialize shows whether they do
-	if i.c.cfg.Registry != "" {
-		args = append(args, "--registry", i.c.cfg.Registry)
+	if i.installer.cfg.Registry != "" {
+		args = append(args, "--registry", i.installer.cfg.Registry)
 	}
 	return append(args, more...)
 }
 
 // resolve has npm write a lock file with the package's dependencies and the integrity of each.
 func (i *npmSupply) resolve(ctx context.Context) error {
-	if i.c.cfg.Registry != "" {
-		if u, err := url.Parse(i.c.cfg.Registry); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return fmt.Errorf("%q is no URL of a registry", i.c.cfg.Registry)
+	if i.installer.cfg.Registry != "" {
+		if u, err := url.Parse(i.installer.cfg.Registry); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return fmt.Errorf("%q is no URL of a registry", i.installer.cfg.Registry)
 		}
 	}
 	if err := i.writeProject(); err != nil {
@@ -91,7 +92,7 @@ func (i *npmSupply) resolve(ctx context.Context) error {
 		return fmt.Errorf("npm resolved %s to %q", i.spec(), main.Version)
 	}
 	i.at = release{Version: main.Version, Package: i.e.known.npm, Integrity: main.Integrity}
-	lock.through = i.c.environment.Proxy()
+	lock.through = i.installer.environment.Proxy()
 	i.packages, i.total = lock.count(), lock.size(ctx, main)
 	if i.planned {
 		i.download = lock.packed(ctx, main)
@@ -166,7 +167,7 @@ func (i *npmSupply) program() (string, error) {
 
 // runNPM runs npm once.
 func (i *npmSupply) runNPM(ctx context.Context, args []string) error {
-	cmd := proxy.Command{Path: i.npm.path, Args: args, Env: i.c.environment.With(nil), Dir: i.dir}
+	cmd := proxy.Command{Path: i.npm.path, Args: args, Env: i.installer.environment.With(nil), Dir: i.dir}
 	if cmd.Path == "" {
 		return errors.New("npm was not found")
 	}

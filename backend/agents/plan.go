@@ -39,31 +39,31 @@ const planLimit = 2 * time.Minute
 
 // Plan finds out the packages and the size of an installation, and installs nothing. An empty version means that of the catalogue. Plan
 // fails like Install, and takes as long as npm takes to ask its registry.
-func (c *Catalogue) Plan(ctx context.Context, id, version string) (Plan, error) {
-	e, err := c.row(id)
+func (in *Installer) Plan(ctx context.Context, id, version string) (Plan, error) {
+	e, err := in.table.row(id)
 	if err != nil {
 		return Plan{}, err
 	}
-	if err := c.installable(e); err != nil {
+	if err := in.store.installable(e); err != nil {
 		return Plan{}, fmt.Errorf("%s: %w", id, err)
 	}
 	p, err := e.planOf(InstallRequest{AgentProcessVersion: version})
 	if err != nil {
 		return Plan{}, fmt.Errorf("%s: %w", id, err)
 	}
-	c.environment.Settle(ctx, false)
+	in.environment.Settle(ctx, false)
 	ctx, cancel := context.WithTimeout(ctx, planLimit)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
-	i := &installation{c: c, e: e, plan: p, tell: func(Progress) {}, home: c.store.home(id), step: StepResolve, planned: true}
+	defer context.AfterFunc(in.background.life, cancel)() //nolint:contextcheck // both Close and the caller end it
+	i := &installation{installer: in, e: e, plan: p, tell: func(Progress) {}, home: in.store.home(id), step: StepResolve, planned: true}
 	err = i.look(ctx)
 	switch {
-	case c.life.Err() != nil:
+	case in.background.life.Err() != nil:
 		return Plan{}, ErrClosed
 	case err != nil:
 		return Plan{}, errors.Join(ctx.Err(), &InstallError{Agent: id, Step: i.step, Stderr: i.stderr, Err: err})
 	}
-	return c.planned(i), nil
+	return in.planned(i), nil
 }
 
 // look resolves in a temporary directory, without a lock, and so disturbs no installation.
@@ -95,20 +95,20 @@ func (i *installation) estimate() {
 const measuredOn = "linux-x86_64"
 
 // planned remembers the sizes that were found out, announces them, and returns the plan.
-func (c *Catalogue) planned(i *installation) Plan {
+func (in *Installer) planned(i *installation) Plan {
 	if i.download > 0 || i.total > 0 {
 		source := SizeRegistry
 		if i.measured {
 			source = SizeMeasured
 		}
-		c.mu.Lock()
-		c.sizes[i.e.id+"@"+i.plan.version] = Footprint{Download: i.download, Unpacked: i.total, Source: source}
-		c.mu.Unlock()
-		c.announce(News{Agent: i.e.id, Ended: true, Aside: true})
+		in.mu.Lock()
+		in.sizes[i.e.id+"@"+i.plan.version] = Footprint{Download: i.download, Unpacked: i.total, Source: source}
+		in.mu.Unlock()
+		in.news.announce(News{Agent: i.e.id, Ended: true, Aside: true})
 	}
 	free, err := freeSpace(existing(i.home))
 	if err != nil {
-		c.cfg.Logger.Warn("the free space is not known", "path", i.home, "error", err)
+		in.cfg.Logger.Warn("the free space is not known", "path", i.home, "error", err)
 		free = 0
 	}
 	return Plan{
@@ -118,10 +118,10 @@ func (c *Catalogue) planned(i *installation) Plan {
 }
 
 // size returns the known size of the pinned version before its installation, or nil.
-func (c *Catalogue) size(e entry) *Footprint {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s, ok := c.sizes[e.id+"@"+e.known.version]; ok {
+func (in *Installer) size(e entry) *Footprint {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if s, ok := in.sizes[e.id+"@"+e.known.version]; ok {
 		return &s
 	}
 	if m := e.known.Size; m != nil {
@@ -159,7 +159,7 @@ func (i *installation) need() int64 {
 func (i *installation) room() error {
 	free, err := freeSpace(i.dir)
 	if err != nil {
-		i.c.cfg.Logger.Warn("the free space is not known", "path", i.dir, "error", err)
+		i.installer.cfg.Logger.Warn("the free space is not known", "path", i.dir, "error", err)
 		return nil
 	}
 	if need := i.need(); free < need {

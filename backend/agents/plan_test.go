@@ -21,7 +21,7 @@ func TestPlanTellsTheSizeBefore(t *testing.T) {
 	}
 	before := get(t, s.Catalogue, "claude").Size
 	heard := news(s.Catalogue)
-	plan, err := s.Plan(t.Context(), "claude", "")
+	plan, err := s.Installer().Plan(t.Context(), "claude", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,22 +42,22 @@ func TestPlanTellsTheSizeBefore(t *testing.T) {
 		t.Errorf("after Plan: got %v, %+v, want an empty store, not_found", items, a)
 	}
 	s.reg.publishClaude("0.102.0", "").told = 1 << 50
-	if plan, err = s.Plan(t.Context(), "claude", "0.102.0"); err != nil || plan.Enough || plan.Unpacked < 1<<50 {
+	if plan, err = s.Installer().Plan(t.Context(), "claude", "0.102.0"); err != nil || plan.Enough || plan.Unpacked < 1<<50 {
 		t.Errorf("Plan(0.102.0): got %+v, %v, want not enough", plan, err)
 	}
 	if a := get(t, s.Catalogue, "claude"); a.Size.Unpacked > 1<<30 {
 		t.Errorf("size: got %+v, want that of its own version", a.Size)
 	}
 	s.reg.publishClaude("0.103.0", "").told = 0 // a mirror without sizes
-	if plan, err = s.Plan(t.Context(), "claude", "0.103.0"); err != nil || !plan.Enough || plan.Unpacked != 0 || plan.Download == 0 || plan.Packages != 2 {
+	if plan, err = s.Installer().Plan(t.Context(), "claude", "0.103.0"); err != nil || !plan.Enough || plan.Unpacked != 0 || plan.Download == 0 || plan.Packages != 2 {
 		t.Errorf("Plan(0.103.0): got %+v, %v, want enough, unpacked unknown", plan, err)
 	}
 	for version, want := range map[string]error{"9.9.9": agents.ErrInstall, "latest": agents.ErrVersion} {
-		if _, err := s.Plan(t.Context(), "claude", version); !errors.Is(err, want) {
+		if _, err := s.Installer().Plan(t.Context(), "claude", version); !errors.Is(err, want) {
 			t.Errorf("Plan(%s): got %v, want %v", version, err, want)
 		}
 	}
-	if _, err := s.Plan(t.Context(), "mock", ""); !errors.Is(err, agents.ErrNotInstallable) {
+	if _, err := s.Installer().Plan(t.Context(), "mock", ""); !errors.Is(err, agents.ErrNotInstallable) {
 		t.Errorf("Plan(mock): got %v, want %v", err, agents.ErrNotInstallable)
 	}
 }
@@ -67,7 +67,7 @@ func TestPlanOfAnArchive(t *testing.T) {
 	data := tarball(t, item{name: "agent", text: packedAgent("1.0.0", "")})
 	y.put("a.tar.gz", data)
 	y.lists("1.0.0", "a.tar.gz", "agent", "")
-	plan, err := y.Plan(t.Context(), "packed", "")
+	plan, err := y.Installer().Plan(t.Context(), "packed", "")
 	if err != nil || plan.Version != "1.0.0" || plan.Download != int64(len(data)) || plan.Packages != 1 || !plan.Enough {
 		t.Errorf("Plan(packed): got %+v, %v, want the archive's size and one package", plan, err)
 	}
@@ -75,7 +75,7 @@ func TestPlanOfAnArchive(t *testing.T) {
 		t.Errorf("packed: got %+v, want the size of the registry", a)
 	}
 	y.lists("1.0.0", "gone.tar.gz", "agent", "")
-	if _, err := y.Plan(t.Context(), "packed", ""); !errors.Is(err, agents.ErrInstall) || !strings.Contains(err.Error(), "status 404") {
+	if _, err := y.Installer().Plan(t.Context(), "packed", ""); !errors.Is(err, agents.ErrInstall) || !strings.Contains(err.Error(), "status 404") {
 		t.Errorf("Plan(packed): got %v, want status 404", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -84,7 +84,7 @@ func TestPlanOfAnArchive(t *testing.T) {
 		<-r.Context().Done()
 		return true
 	})
-	if _, err := y.Plan(ctx, "packed", ""); !errors.Is(err, context.Canceled) {
+	if _, err := y.Installer().Plan(ctx, "packed", ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("Plan of a caller that has gone: got %v, want context.Canceled", err)
 	}
 }
@@ -98,7 +98,7 @@ func TestPlanSaysWhoseSizeItIs(t *testing.T) {
 	s.reg.publishClaude("0.101.0", "").told = 0
 	s.reg.packages["fake-dep"]["1.0.0"].told = 0
 	before := get(t, s.Catalogue, "claude").Size
-	plan, err := s.Plan(t.Context(), "claude", "")
+	plan, err := s.Installer().Plan(t.Context(), "claude", "")
 	if err != nil || before == nil || plan.Unpacked != before.Unpacked {
 		t.Fatalf("Plan: got %+v, %v, want the measured size %+v", plan, err, before)
 	}

@@ -95,11 +95,11 @@ func TestTestsAndLoginsAreListed(t *testing.T) {
 		ended <- err
 	}()
 	shows(t, listed(t, set, agents.ForTest, "silent", true), began)
-	m, err := c.LoginMethod(t.Context(), "guest", "demo-never")
+	m, err := c.Logins().Method(t.Context(), "guest", "demo-never")
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { ended <- c.Authenticate(ctx, "guest", m, nil, func(string) {}) }()
+	go func() { ended <- c.Logins().Authenticate(ctx, "guest", m, nil, func(string) {}) }()
 	shows(t, listed(t, set, agents.ForLogin, "guest", true), began)
 	cancel()
 	<-ended
@@ -116,7 +116,7 @@ func TestInstallationsAreListed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := s.Install(ctx, "claude", agents.InstallRequest{}, nil)
+		_, err := s.Installer().Install(ctx, "claude", agents.InstallRequest{}, nil)
 		ended <- err
 	}()
 	<-held

@@ -20,23 +20,23 @@ const proofLimit = 2 * time.Minute
 // Prove begins a conversation with an agent in an empty directory, as for a person, and ends the conversation: an agent's answer to
 // authenticate proves little, and some agents are signed in for a single process. The agent gets values beside the stored ones. A
 // *LoginError with Unproven says why no conversation can begin. The end of ctx ends the agent.
-func (c *Catalogue) Prove(ctx context.Context, id string, values map[string]string) error {
-	e, at, err := c.ready(ctx, id)
+func (l *Logins) Prove(ctx context.Context, id string, values map[string]string) error {
+	e, at, err := l.ready(ctx, id)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // both Close and the caller end it
-	err = c.prober.Attend(ctx, id, func(dir string) (proxy.Command, error) {
-		return c.asUsual(ctx, e, at, dir, values), nil
+	defer context.AfterFunc(l.background.life, cancel)() //nolint:contextcheck // both Close and the caller end it
+	err = l.launcher.prober.Attend(ctx, id, func(dir string) (proxy.Command, error) {
+		return l.asUsual(ctx, e, at, dir, values), nil
 	}, func(q *probe.Probe, dir string) error {
-		return c.begins(ctx, e, q, dir)
+		return l.begins(ctx, e, q, dir)
 	})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	c.noteLogin(e, at, err)
+	l.notes.note(e, at, err)
 	if err == nil {
 		return nil
 	}
@@ -48,8 +48,8 @@ func (c *Catalogue) Prove(ctx context.Context, id string, values map[string]stri
 }
 
 // asUsual returns the command that starts an agent for a conversation, with values that need not be stored yet.
-func (c *Catalogue) asUsual(ctx context.Context, e entry, at place, dir string, values map[string]string) proxy.Command {
-	cmd := c.command(ctx, e, at, dir)
+func (l *Logins) asUsual(ctx context.Context, e entry, at place, dir string, values map[string]string) proxy.Command {
+	cmd := l.launcher.command(ctx, e, at, dir)
 	cmd.Purpose = ForLogin
 	cmd.Env = environ.With(cmd.Env, values)
 	if at.home != "" {
@@ -59,8 +59,8 @@ func (c *Catalogue) asUsual(ctx context.Context, e entry, at place, dir string, 
 }
 
 // begins begins a session and ends it again.
-func (c *Catalogue) begins(ctx context.Context, e entry, q *probe.Probe, dir string) error {
-	starting, started := context.WithTimeout(ctx, cmp.Or(c.cfg.Patience, usualPatience))
+func (l *Logins) begins(ctx context.Context, e entry, q *probe.Probe, dir string) error {
+	starting, started := context.WithTimeout(ctx, cmp.Or(l.cfg.Patience, usualPatience))
 	defer started()
 	began, err := q.Call(starting, "initialize", probe.InitializeParams())
 	if err != nil {

@@ -34,7 +34,7 @@ func TestLoginIsProvenByAConversation(t *testing.T) {
 		script("nobody", "initialize", status("none"), "session/new", `say '"result":{"sessionId":"s"}'`),
 		script("somebody", "initialize", status("account"), "session/new", `say '"result":{"sessionId":"s"}'`))
 	for _, id := range []string{"hollow", "brief"} {
-		if err := g.Authenticate(t.Context(), id, g.method(id, "a"), nil, func(string) {}); err != nil {
+		if err := g.Logins().Authenticate(t.Context(), id, g.method(id, "a"), nil, func(string) {}); err != nil {
 			t.Errorf("got %v from the authenticate of %s, want none", err, id)
 		}
 	}
@@ -42,7 +42,7 @@ func TestLoginIsProvenByAConversation(t *testing.T) {
 		"firm": {}, "somebody": {}, "hollow": {"API key is missing", "no account"}, "brief": {"API key is missing"}, "broken": {"Internal error: no model"},
 		"dying": {"with code 7", "out of paper"}, "nobody": {"Told"},
 	} {
-		err := g.Prove(t.Context(), id, nil)
+		err := g.Logins().Prove(t.Context(), id, nil)
 		if want == [2]string{} {
 			if err != nil {
 				t.Errorf("got %v for %s, want a proof", err, id)
@@ -79,7 +79,7 @@ func TestLoginProofIsCancelled(t *testing.T) {
 	g := openGuests(t, script("slow", "initialize", `say '"result":{"protocolVersion":1}'`, "session/new", "touch "+began))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- g.Prove(ctx, "slow", nil) }()
+	go func() { ended <- g.Logins().Prove(ctx, "slow", nil) }()
 	mustAppear(t, began)
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -105,30 +105,30 @@ func TestLoginKeyOfCatalogueIsKept(t *testing.T) {
 	needShell(t)
 	dir := t.TempDir()
 	g := openGuests(t, geminiLike(dir))
-	l, err := g.Login(t.Context(), "gemini")
+	l, err := g.Logins().Methods(t.Context(), "gemini")
 	if err != nil || len(l.Methods) != 2 || l.Methods[1].Type != agents.LoginByValues || !l.Methods[1].Authenticates() || l.Keyring != "file" ||
 		!slices.Equal(l.Methods[1].Vars, []agents.LoginVar{{Name: "GEMINI_API_KEY", Secret: true}}) {
 		t.Fatalf("got %+v, %v, want the key as a value that is kept, and neither a second way for it nor a gateway without its address", l, err)
 	}
 	values := map[string]string{"GEMINI_API_KEY": "key-of-a-person"}
 	m := g.method("gemini", "gemini-api-key")
-	if err := g.Authenticate(t.Context(), "gemini", m, values, func(string) {}); err != nil {
+	if err := g.Logins().Authenticate(t.Context(), "gemini", m, values, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 	if line, err := os.ReadFile(filepath.Join(dir, "authenticated")); err != nil || strings.Contains(string(line), "key-of") {
 		t.Errorf("got %s, %v: the key is in the environment, and in no message", line, err)
 	}
-	if err := g.Prove(t.Context(), "gemini", g.Given(m, values)); err != nil {
+	if err := g.Logins().Prove(t.Context(), "gemini", g.Logins().Given(m, values)); err != nil {
 		t.Errorf("got %v with the key, want a proof", err)
 	}
-	if err := g.Prove(t.Context(), "gemini", nil); err == nil {
+	if err := g.Logins().Prove(t.Context(), "gemini", nil); err == nil {
 		t.Error("the agent is signed in without its key, which is not kept yet")
 	}
-	if _, _, err := g.Keep(t.Context(), "gemini", m, values); err != nil {
+	if _, _, err := g.Logins().Keep(t.Context(), "gemini", m, values); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // at every start
-		if err := g.Prove(t.Context(), "gemini", nil); err != nil {
+		if err := g.Logins().Prove(t.Context(), "gemini", nil); err != nil {
 			t.Errorf("got %v with the key that is kept, want a proof", err)
 		}
 	}
@@ -153,16 +153,16 @@ func TestLoginArguments(t *testing.T) {
 		t.Fatalf("got %+v, want the key, and optionally an address and a model", m)
 	}
 	values := map[string]string{"OPENAI_API_KEY": "key-of-a-person"}
-	if err := g.Prove(t.Context(), "qwen-code", values); err == nil {
+	if err := g.Logins().Prove(t.Context(), "qwen-code", values); err == nil {
 		t.Error("the key alone is enough: the test shows nothing")
 	}
-	if err := g.Authenticate(t.Context(), "qwen-code", m, values, func(string) {}); err != nil {
+	if err := g.Logins().Authenticate(t.Context(), "qwen-code", m, values, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Prove(t.Context(), "qwen-code", values); err != nil {
+	if err := g.Logins().Prove(t.Context(), "qwen-code", values); err != nil {
 		t.Errorf("got %v, want a proof", err)
 	}
-	if err := g.CheckValues("qwen-code", m, map[string]string{"OPENAI_MODEL": "m"}); !errors.Is(err, agents.ErrValues) {
+	if err := g.Logins().CheckValues("qwen-code", m, map[string]string{"OPENAI_MODEL": "m"}); !errors.Is(err, agents.ErrValues) {
 		t.Errorf("got %v without a key, want %v", err, agents.ErrValues)
 	}
 }
@@ -175,7 +175,7 @@ func TestLoginMethodsReadDifferently(t *testing.T) {
 		{"id":"a","name":"Custom gateway","description":"by Anthropic"},{"id":"b","name":"custom gateway ","description":"by Bedrock"},
 		{"id":"c","name":"Account","description":"One"},{"id":"d","name":"Account","description":"One"},{"id":"e","name":"Account"},
 		{"id":"c","name":"Another of the same id"},{"id":"f","name":"Alone"}]}' | tr -d '\n\t'; echo`, "session/new", beginsNothing))
-	l, err := g.Login(t.Context(), "twins")
+	l, err := g.Logins().Methods(t.Context(), "twins")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestLoginOffersNoSecondKey(t *testing.T) {
 	needShell(t)
 	e := script("codex", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[{"id":"api-key","name":"API Key","_meta":{"api-key":{"provider":"openai"}}}]}'`)
 	e["override"] = true
-	l, err := openGuests(t, e).Login(t.Context(), "codex")
+	l, err := openGuests(t, e).Logins().Methods(t.Context(), "codex")
 	if err != nil || len(l.Methods) != 1 || l.Methods[0].Type != agents.LoginByAgent || len(l.Methods[0].Vars) != 1 {
 		t.Errorf("got %+v, %v, want its own way alone", l, err)
 	}

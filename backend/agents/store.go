@@ -190,3 +190,16 @@ func (s *store) anyInUse(id string) bool {
 	}
 	return false
 }
+
+// installable returns why an agent cannot be installed, or nil.
+func (s *store) installable(e entry) error {
+	switch {
+	case e.source == Custom:
+		return fmt.Errorf("%w: %s, and it is not there", ErrNotInstallable, e.whence())
+	case e.source == Builtin, e.known.via == "":
+		return fmt.Errorf("%w: %s", ErrNotInstallable, e.whence())
+	case s.dir == "" || s.write == nil:
+		return fmt.Errorf("%w: there is no directory to install to", ErrNotInstallable)
+	}
+	return nil
+}

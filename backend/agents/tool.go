@@ -27,7 +27,7 @@ const lookEvery = 250 * time.Millisecond
 // run runs the tool, reports its stderr line by line and the growth of the directory, and fails with the tool's own reason.
 func (t *tool) run(ctx context.Context, cmd proxy.Command) error {
 	cmd.Purpose = ForInstall
-	inst, err := t.c.prober.Start(ctx, t.e.id, cmd)
+	inst, err := t.installer.launcher.prober.Start(ctx, t.e.id, cmd)
 	if err != nil {
 		return fmt.Errorf("%s could not be started: %w", t.name, err)
 	}

@@ -30,7 +30,7 @@ type uvSupply struct {
 }
 
 func (i *installation) fromPython() (supply, error) {
-	uv := i.c.environment.Program("uv")
+	uv := i.installer.environment.Program("uv")
 	if uv == "" {
 		return nil, fmt.Errorf("uv is not on PATH: %s", getUV)
 	}
@@ -55,7 +55,7 @@ func (u *uvSupply) fetch(ctx context.Context) error {
 	if !u.e.known.Scripts {
 		args = append(args, "--no-build")
 	}
-	cmd := proxy.Command{Path: u.uv, Args: append(args, "--", u.spec()), Dir: u.dir, Env: u.c.environment.With(map[string]string{
+	cmd := proxy.Command{Path: u.uv, Args: append(args, "--", u.spec()), Dir: u.dir, Env: u.installer.environment.With(map[string]string{
 		"UV_TOOL_DIR": filepath.Join(u.dir, uvTools), "UV_TOOL_BIN_DIR": filepath.Join(u.dir, uvBin),
 	})}
 	t := tool{installation: u.installation, name: "uv", why: uvError, measured: true}

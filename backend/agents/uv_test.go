@@ -193,7 +193,7 @@ func TestPythonAgent(t *testing.T) {
 	}
 	var steps []string
 	grew, said := false, false
-	if _, err := s.Install(t.Context(), "snake", agents.InstallRequest{}, func(p agents.Progress) {
+	if _, err := s.Installer().Install(t.Context(), "snake", agents.InstallRequest{}, func(p agents.Progress) {
 		if len(steps) == 0 || steps[len(steps)-1] != p.Step {
 			steps = append(steps, p.Step)
 		}
@@ -222,7 +222,7 @@ func TestPythonAgent(t *testing.T) {
 	if a := get(t, s.Catalogue, "snake"); a.Version != "1.1rc1" || a.Previous != "1.0" || a.Path != filepath.Join(s.cfg.Dir, "snake", "1.1rc1", "bin", "snake") {
 		t.Errorf("snake: got %+v, want 1.1rc1, before 1.0", a)
 	}
-	if err := s.Rollback("snake"); err != nil || get(t, s.Catalogue, "snake").Version != "1.0" {
+	if err := s.Installer().Rollback("snake"); err != nil || get(t, s.Catalogue, "snake").Version != "1.0" {
 		t.Error(err)
 	}
 	if r, err := s.Test(t.Context(), "snake"); err != nil || !r.Healthy() {
@@ -230,7 +230,7 @@ func TestPythonAgent(t *testing.T) {
 	}
 	s.install("snake", agents.InstallRequest{Reinstall: true, AgentProcessVersion: "1.0"})
 	s.mustBeOnly("snake", "1.0-2", "1.1rc1")
-	if err := s.Uninstall("snake"); err != nil {
+	if err := s.Installer().Uninstall("snake"); err != nil {
 		t.Error(err)
 	}
 	s.mustBeOnly("snake")
@@ -250,7 +250,7 @@ func TestPythonAgentThatFails(t *testing.T) {
 		"9.9": {"download", "uv failed: No solution found when resolving dependencies: Because there is no version of snake-agent==9.9", ""},
 	} {
 		t.Run(version, func(t *testing.T) {
-			_, err := s.Install(t.Context(), "snake", agents.InstallRequest{AgentProcessVersion: version}, nil)
+			_, err := s.Installer().Install(t.Context(), "snake", agents.InstallRequest{AgentProcessVersion: version}, nil)
 			var failed *agents.InstallError
 			if !errors.As(err, &failed) || failed.Step != want.step || !strings.Contains(err.Error(), want.err) || !strings.Contains(failed.Stderr, want.stderr) {
 				t.Errorf("Install(snake %s): got %v\n%+v, want step %s, error %q, stderr %q", version, err, failed, want.step, want.err, want.stderr)
@@ -262,14 +262,14 @@ func TestPythonAgentThatFails(t *testing.T) {
 		})
 	}
 	for _, v := range []string{"latest", "1.*", ">=1", "1.0 --index-url=x", "1!1.0", "../1", "1.0+local"} {
-		if _, err := s.Install(t.Context(), "snake", agents.InstallRequest{AgentProcessVersion: v}, nil); !errors.Is(err, agents.ErrVersion) {
+		if _, err := s.Installer().Install(t.Context(), "snake", agents.InstallRequest{AgentProcessVersion: v}, nil); !errors.Is(err, agents.ErrVersion) {
 			t.Errorf("Install(snake %s): got %v, want %v", v, err, agents.ErrVersion)
 		}
 	}
 	if err := os.Remove(filepath.Join(s.bin, "uv")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.Install(t.Context(), "snake", agents.InstallRequest{AgentProcessVersion: "1.2"}, nil)
+	_, err := s.Installer().Install(t.Context(), "snake", agents.InstallRequest{AgentProcessVersion: "1.2"}, nil)
 	if !errors.Is(err, agents.ErrInstall) || !strings.Contains(err.Error(), "uv is not on PATH: install uv") {
 		t.Errorf("Install without uv: got %v, want ErrInstall and uv named", err)
 	}

@@ -37,7 +37,7 @@ func (c Capabilities) Startable(agent string) error {
 		return nil
 	}
 	refused := refusal.Bad("agent.unknown", "agent", agent)
-	if err := c.Agents.FileProblem(); err != nil {
+	if err := c.Agents.Definitions().Problem(); err != nil {
 		refused.Params["detail"] = err.Error()
 	}
 	return refused

@@ -146,7 +146,7 @@ func (a *API) installAgent(w http.ResponseWriter, r *http.Request) {
 	case asEvents > asJSON:
 		a.streamInstall(w, r, id, q)
 	default:
-		done, err := a.cfg.Agents.Install(r.Context(), id, q, func(agents.Progress) {})
+		done, err := a.cfg.Agents.Installer().Install(r.Context(), id, q, func(agents.Progress) {})
 		if err != nil {
 			a.refuse(w, err)
 			return
@@ -205,7 +205,7 @@ func (a *API) install(ctx context.Context, id string, q agents.InstallRequest) <
 	}
 	go func() {
 		defer close(events)
-		done, err := a.cfg.Agents.Install(ctx, id, q, func(p agents.Progress) { send(event("progress", p)) })
+		done, err := a.cfg.Agents.Installer().Install(ctx, id, q, func(p agents.Progress) { send(event("progress", p)) })
 		if err != nil {
 			send(event("error", a.problemOf(err).document()))
 			return

@@ -42,7 +42,7 @@ func (a *Agents) Prepare(ctx context.Context, settled, newest bool) (unasked str
 	if newest {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		if err := a.catalogue.AskRegistry(ctx); err != nil {
+		if err := a.catalogue.Registry().Ask(ctx); err != nil {
 			return a.secret.Text(err.Error())
 		}
 	}
@@ -51,13 +51,13 @@ func (a *Agents) Prepare(ctx context.Context, settled, newest bool) (unasked str
 
 // Definition returns the definition of an agent in agents.json, with the values of the environment masked.
 func (a *Agents) Definition(id string) (agents.Definition, error) {
-	d, err := a.catalogue.Definition(id)
+	d, err := a.catalogue.Definitions().Find(id)
 	return d, refused(id, err)
 }
 
 // Define writes an agent into agents.json.
 func (a *Agents) Define(d agents.Definition) (agents.Agent, error) {
-	if err := a.catalogue.Define(d); err != nil {
+	if err := a.catalogue.Definitions().Define(d); err != nil {
 		return agents.Agent{}, refused(d.ID, err)
 	}
 	return a.get(d.ID)
@@ -65,7 +65,7 @@ func (a *Agents) Define(d agents.Definition) (agents.Agent, error) {
 
 // Undefine takes an agent out of agents.json.
 func (a *Agents) Undefine(id string) error {
-	return refused(id, a.catalogue.Undefine(id))
+	return refused(id, a.catalogue.Definitions().Undefine(id))
 }
 
 // Test starts an agent, and reports how the start went.

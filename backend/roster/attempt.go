@@ -84,17 +84,17 @@ func (l *Logins) prepare(ctx context.Context, a *attempt, m agents.LoginMethod, 
 	agent, catalogue := a.record.Agent, l.agents.catalogue
 	switch m.Type {
 	case agents.LoginByValues:
-		if err := catalogue.CheckValues(agent, m, values); err != nil {
+		if err := catalogue.Logins().CheckValues(agent, m, values); err != nil {
 			return nil, err
 		}
 		return func(ctx context.Context) error { return l.enter(ctx, a, m, values) }, nil
 	case agents.LoginByTerminal:
-		cmd, err := catalogue.LoginCommand(ctx, agent, m)
+		cmd, err := catalogue.Logins().Command(ctx, agent, m)
 		if err != nil {
 			return nil, err
 		}
 		tty, err := terminal.Open(ctx, terminal.Size{}, func(ctx context.Context, tty *os.File) (*proxy.Instance, error) {
-			return catalogue.StartLogin(ctx, agent, cmd, tty)
+			return catalogue.Logins().Start(ctx, agent, cmd, tty)
 		})
 		if err != nil {
 			return nil, err
@@ -117,7 +117,7 @@ func (l *Logins) prepare(ctx context.Context, a *attempt, m agents.LoginMethod, 
 
 // authenticate has the agent sign in by one of its methods.
 func (l *Logins) authenticate(ctx context.Context, a *attempt, m agents.LoginMethod, values map[string]string) error {
-	return l.agents.catalogue.Authenticate(ctx, a.record.Agent, m, values, func(url string) {
+	return l.agents.catalogue.Logins().Authenticate(ctx, a.record.Agent, m, values, func(url string) {
 		l.tell(a, func(r *Login) { r.URL = url })
 	})
 }
@@ -130,10 +130,10 @@ func (l *Logins) enter(ctx context.Context, a *attempt, m agents.LoginMethod, va
 			return err
 		}
 	}
-	if err := l.prove(ctx, a, catalogue.Given(m, values)); err != nil {
+	if err := l.prove(ctx, a, catalogue.Logins().Given(m, values)); err != nil {
 		return err
 	}
-	_, warning, err := catalogue.Keep(ctx, a.record.Agent, m, values)
+	_, warning, err := catalogue.Logins().Keep(ctx, a.record.Agent, m, values)
 	if err == nil {
 		l.tell(a, func(r *Login) { r.Warning = warning })
 	}
@@ -143,7 +143,7 @@ func (l *Logins) enter(ctx context.Context, a *attempt, m agents.LoginMethod, va
 // prove has the agent begin a conversation.
 func (l *Logins) prove(ctx context.Context, a *attempt, values map[string]string) error {
 	l.tell(a, func(r *Login) { r.Proving, r.URL = true, "" })
-	return l.agents.catalogue.Prove(ctx, a.record.Agent, values)
+	return l.agents.catalogue.Logins().Prove(ctx, a.record.Agent, values)
 }
 
 // over ends the record of an attempt. After a success the agent no longer wants a login, and the conversations try again what the agent has
@@ -152,7 +152,7 @@ func (l *Logins) over(a *attempt, err error) {
 	if err == nil {
 		now := l.tell(a, func(r *Login) { r.State, r.Proving = loginDone, false })
 		l.agents.NoteLogin(now.Agent, nil)     // in place of a refusal that the catalogue does not know yet
-		l.agents.catalogue.SignedIn(now.Agent) // follow publishes the agent, if its state has changed
+		l.agents.catalogue.Logins().SignedIn(now.Agent) // follow publishes the agent, if its state has changed
 		l.agents.sessions.SignedIn(now.Agent)
 		return
 	}

@@ -83,7 +83,7 @@ func (a *Agents) failure(err error) *agents.Failure {
 
 // Plan returns what an installation would fetch, and whether there is room.
 func (a *Agents) Plan(ctx context.Context, id, version string) (agents.Plan, error) {
-	p, err := a.catalogue.Plan(ctx, id, version)
+	p, err := a.catalogue.Installer().Plan(ctx, id, version)
 	if failed, ok := errors.AsType[*agents.InstallError](err); ok && ctx.Err() == nil {
 		return p, &refusal.Error{Code: refusedPlan, Params: map[string]string{"agent": id, "detail": a.secret.Text(failed.Err.Error())}}
 	}
@@ -92,7 +92,7 @@ func (a *Agents) Plan(ctx context.Context, id, version string) (agents.Plan, err
 
 // Install begins an installation, and returns the agent as of then. Events report the progress.
 func (a *Agents) Install(id, version string) (agents.Agent, error) {
-	if err := a.catalogue.Begin(id, version); err != nil {
+	if err := a.catalogue.Installer().Begin(id, version); err != nil {
 		return agents.Agent{}, refused(id, err)
 	}
 	return a.get(id)
@@ -100,12 +100,12 @@ func (a *Agents) Install(id, version string) (agents.Agent, error) {
 
 // CancelInstall ends an installation, and returns when nothing of the installation is left.
 func (a *Agents) CancelInstall(ctx context.Context, id string) error {
-	return refused(id, a.catalogue.Cancel(ctx, id))
+	return refused(id, a.catalogue.Installer().Cancel(ctx, id))
 }
 
 // Rollback goes back to the previous version of an agent.
 func (a *Agents) Rollback(id string) (agents.Agent, error) {
-	if err := a.catalogue.Rollback(id); err != nil {
+	if err := a.catalogue.Installer().Rollback(id); err != nil {
 		return agents.Agent{}, refused(id, err)
 	}
 	a.failures.set(id, nil)
@@ -115,7 +115,7 @@ func (a *Agents) Rollback(id string) (agents.Agent, error) {
 
 // Uninstall removes the versions of an agent that Deskhand installed.
 func (a *Agents) Uninstall(id string) error {
-	err := a.catalogue.Uninstall(id)
+	err := a.catalogue.Installer().Uninstall(id)
 	if err == nil {
 		a.failures.set(id, nil)
 		a.tell(id)

@@ -75,13 +75,13 @@ func (l *Logins) Methods(ctx context.Context, agent string) (agents.LoginMethods
 	if err := l.agents.sessions.Writable(); err != nil {
 		return agents.LoginMethods{}, err
 	}
-	m, err := l.agents.catalogue.Login(ctx, agent)
+	m, err := l.agents.catalogue.Logins().Methods(ctx, agent)
 	return m, l.refused(agent, err)
 }
 
 // Begin begins to sign in. Events report the progress: the login is done when the agent has begun a conversation.
 func (l *Logins) Begin(ctx context.Context, agent, method string, values map[string]string) (Login, error) {
-	m, err := l.agents.catalogue.LoginMethod(ctx, agent, method)
+	m, err := l.agents.catalogue.Logins().Method(ctx, agent, method)
 	if err != nil {
 		return Login{}, l.refused(agent, err)
 	}
@@ -133,11 +133,11 @@ func (l *Logins) Logout(ctx context.Context, agent string) error {
 		return runsAlready(agent, id)
 	}
 	a := l.agents
-	err := a.catalogue.Logout(ctx, agent)
+	err := a.catalogue.Logins().Logout(ctx, agent)
 	if err != nil && !errors.Is(err, vault.ErrLeft) {
 		return l.refused(agent, err)
 	}
-	a.catalogue.SignedOut(agent)
+	a.catalogue.Logins().SignedOut(agent)
 	a.tell(agent)
 	return l.refused(agent, err)
 }

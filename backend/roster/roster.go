@@ -157,7 +157,7 @@ func (a *Agents) noteLogins() {
 		if !ok {
 			return
 		}
-		a.catalogue.NoteLogin(id, refused)
+		a.catalogue.Logins().Note(id, refused)
 	}
 }
 

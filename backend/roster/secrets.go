@@ -44,13 +44,13 @@ func (s *Secrets) Redactor() redact.Redactor { return s.redactor }
 
 // Remember adds the secrets that agents.json gives an agent. The caller calls Remember before the agent is started.
 func (s *Secrets) Remember(agent string) {
-	s.redactor.Remember(mcp.CertainIn(s.catalogue.Env(agent)))
+	s.redactor.Remember(mcp.CertainIn(s.catalogue.Definitions().Env(agent)))
 }
 
 // Load adds the secrets that agents were given by earlier runs of the program: those of agents.json, and those of the vaults as far as reach
 // allows. The error names the secrets that could not be read.
 func (s *Secrets) Load(ctx context.Context, reach vault.Reach) error {
-	for _, env := range s.catalogue.Envs() {
+	for _, env := range s.catalogue.Definitions().Envs() {
 		s.redactor.Remember(mcp.CertainIn(env))
 	}
 	var err error
