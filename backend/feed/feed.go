@@ -37,6 +37,7 @@ type Feed struct {
 	changed chan struct{} // closed at the next event
 }
 
+// New returns an empty feed with an id of its own.
 func New() *Feed {
 	return &Feed{gen: uuid.NewString(), changed: make(chan struct{})}
 }

@@ -151,7 +151,7 @@ func (l *Logins) prove(ctx context.Context, a *attempt, values map[string]string
 func (l *Logins) over(a *attempt, err error) {
 	if err == nil {
 		now := l.tell(a, func(r *Login) { r.State, r.Proving = loginDone, false })
-		l.agents.NoteLogin(now.Agent, nil)     // in place of a refusal that the catalogue does not know yet
+		l.agents.NoteLogin(now.Agent, nil)              // in place of a refusal that the catalogue does not know yet
 		l.agents.catalogue.Logins().SignedIn(now.Agent) // follow publishes the agent, if its state has changed
 		l.agents.sessions.SignedIn(now.Agent)
 		return
