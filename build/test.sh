@@ -56,7 +56,7 @@ part_go() {
 	done
 	go build -o build/bin/agents-of-tests ./backend/agenttest/program && # which several packages would build at once
 		go build -ldflags='-X main.version=test' -o build/bin/deskhand-of-tests . || return
-	GORACE="atexit_sleep_ms=10 ${GORACE:-}" nice -n 5 go test -race -vet=off -ldflags=-w "${flags[@]}" -shuffle=on -p 3 -parallel 4 -timeout 20m ./backend/session ./backend/agents ./backend/cli ./...
+	GORACE="atexit_sleep_ms=10 ${GORACE:-}" go test -race -vet=off -ldflags=-w "${flags[@]}" -shuffle=on -p 3 -parallel 4 -timeout 20m ./backend/session ./backend/agents ./backend/cli ./...
 }
 
 part_cross() { # builds everywhere, without a C compiler
@@ -187,19 +187,19 @@ run() {
 	)
 }
 
-# The tests of the browser and of the window wait more than they compute, and the Go tests compute more than they wait. So the later parts named
-# here run beside the Go tests, each in a process group of its own, which ends with this script; their output follows in their turn. The
-# browser and the window go before the Go tests. Parts that only compute get the processor time that the others leave, or the others would be late.
+# The tests of the browser wait more than they compute. So the later parts named here run beside them, each in a process group of its own,
+# which ends with this script; their output follows in their turn. The window's tests take a quarter of one processor. Parts that only
+# compute get the processor time that the others leave, or the others would be late.
 start_beside() {
 	local part what=(frontend headless) # which they would build at once
 	[[ " $* " != *" window "* ]] || what+=(window)
 	build/programs.sh "${what[@]}" || return
 	for part in "$@"; do
-		case $part in browser | window | lint | cross) ;; *) continue ;; esac
+		case $part in window | lint | cross) ;; *) continue ;; esac
 		[ -z "${beside[$part]:-}" ] || continue
 		set -m
 		(
-			[ "$part" = window ] || [ "$part" = browser ] || chrt --idle --pid 0 "$BASHPID" || renice -n 19 -p "$BASHPID" >/dev/null
+			[ "$part" = window ] || chrt --idle --pid 0 "$BASHPID" || renice -n 19 -p "$BASHPID" >/dev/null
 			run "$part"
 		) >"$notes/$part.said" 2>&1 </dev/null &
 		beside[$part]=$!
@@ -212,7 +212,7 @@ while [ $# -gt 0 ]; do
 	part=$1
 	shift
 	printf '\n== %s ==\n' "$part"
-	case $part in go | browser) start_beside "$@" ;; esac
+	[ "$part" != browser ] || start_beside "$@"
 	if [ -n "${beside[$part]:-}" ]; then
 		wait "${beside[$part]}"
 		result=$?

@@ -38,12 +38,39 @@ func (c undoSessions) running() (list []undo.Session) {
 	return list
 }
 
-// publish publishes an ended turn with its changes.
+// publish publishes an ended turn with its changes. A loaded conversation publishes the turn between two of its steps: the step that ends the turn
+// is stored before the events of the step are published, and a reader who waits for the end of a turn must have seen all entries by then.
 func (c undoSessions) publish(ctx context.Context, turn string) error {
-	turns, err := query(ctx, c.cfg.Store.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE id = ? AND state = 'done'
-		AND session IN (SELECT id FROM session WHERE deleted_at = 0)`, turn)
+	turns, err := c.ended(ctx, turn)
 	for _, t := range turns {
-		c.feed.Publish(feed.Event{Session: t.Session, Type: eventTurn, Data: mustJSON(t)})
+		c.mu.Lock()
+		v := c.live[t.Session]
+		c.mu.Unlock()
+		if v == nil {
+			c.publishTurn(t)
+			continue
+		}
+		c.background(func() {
+			v.post(func() {
+				now, err := c.ended(c.ctx, turn)
+				if err != nil {
+					c.cfg.Logger.Error("the changes of a turn cannot be read", "session", v.id, "error", err)
+				}
+				for _, t := range now {
+					c.publishTurn(t)
+				}
+			})
+		})
 	}
 	return err
+}
+
+// ended returns a turn if the turn has ended and its session is not deleted.
+func (c undoSessions) ended(ctx context.Context, turn string) ([]Turn, error) {
+	return query(ctx, c.cfg.Store.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE id = ? AND state = 'done'
+		AND session IN (SELECT id FROM session WHERE deleted_at = 0)`, turn)
+}
+
+func (c undoSessions) publishTurn(t Turn) {
+	c.feed.Publish(feed.Event{Session: t.Session, Type: eventTurn, Data: mustJSON(t)})
 }

@@ -61,7 +61,7 @@ test("a program's colours are shown, and can be read", async (t) => {
   const app = await App.open(desk, { agent: "Painter" });
   await app.turn("paint");
   await app.log.getByRole("button", { name: /Paint/ }).first().click();
-  const output = app.log.locator("figure.output pre").last();
+  const output = app.log.locator("figure pre").last();
   await output.getByText("done").waitFor();
   await output.scrollIntoViewIfNeeded();
   await looks.at(app.page, "colours");

@@ -28,7 +28,7 @@ func TestEveryExtensionIsInItsDocument(t *testing.T) {
 	document := string(data)
 	found := extensions{map[string]string{}, map[string]string{}}
 	// The packages that talk to agents. The demo agent is on the other side of the line, and says some for tests alone.
-	for _, name := range []string{"acp", "agents", "form", "launch", "probe", "proxy", "remote", "session", "mcp"} {
+	for _, name := range []string{"acp", "agents", "form", "launch", "probe", "proxy", "remote", "requests", "session", "mcp"} {
 		found.read(t, filepath.Join(root, "backend", name))
 	}
 	if len(found.methods) < 4 || len(found.keys) < 15 {
