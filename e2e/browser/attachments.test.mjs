@@ -93,7 +93,7 @@ test("files are dropped, pasted, chosen and mentioned, and travel with the messa
   await until("the directory", async () => (await list.getByRole("option", { selected: true }).textContent()).trim().startsWith("src"));
   await app.composer.press("Tab");
   await until("the directory's path", async () => (await app.composer.inputValue()) === "Look at @src/");
-  await list.getByRole("option", { name: /lighthouse/ }).waitFor();
+  await until("the file", async () => (await list.getByRole("option", { selected: true }).textContent()).includes("lighthouse"));
   await app.composer.press("Enter");
   await until("the path", async () => (await app.composer.inputValue()) === "Look at @src/lighthouse.go ");
   await chip(app, "lighthouse.go").waitFor();
