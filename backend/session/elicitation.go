@@ -17,34 +17,14 @@ import (
 // An elicitation asks a person by ACP's own method: by a form to fill in, or by an address to open. To accept an address is to agree that
 // it is opened, and no more; the agent reports later, by elicitation/complete, that the work there is done.
 
-// elicitation holds the params of elicitation/create that are understood. The mode decides which of the other fields are required.
-type elicitation struct {
-	Mode          string          `json:"mode"`
-	Message       looseText       `json:"message"`
-	Schema        json.RawMessage `json:"requestedSchema"`
-	ElicitationID looseText       `json:"elicitationId"`
-	URL           looseText       `json:"url"`
-}
-
-// looseText is a JSON string; a value of another type reads as "".
-type looseText string
-
-// UnmarshalJSON never returns an error.
-func (t *looseText) UnmarshalJSON(raw []byte) error {
-	var text string
-	_ = json.Unmarshal(raw, &text) // a value of another type leaves text empty
-	*t = looseText(text)
-	return nil
-}
-
 // readElicitation fills in the request of an elicitation. readElicitation returns false when the request was refused, or is to be shown
 // raw.
 func (b *inbox) readElicitation(r *requests.Pending, params json.RawMessage) bool {
-	var p elicitation
-	if json.Unmarshal(params, &p) != nil || transcript.TooDeep(p.Schema) {
+	p, err := acp.ParseElicitation(params)
+	if err != nil || transcript.TooDeep(p.Schema) {
 		return false
 	}
-	r.Title = b.v.c.secret.Text(string(p.Message))
+	r.Title = b.v.c.secret.Text(p.Message)
 	switch p.Mode {
 	case "form":
 		if !showable(p.Schema) {
@@ -56,25 +36,25 @@ func (b *inbox) readElicitation(r *requests.Pending, params json.RawMessage) boo
 		return b.readURL(r, p)
 	}
 	b.refuse(r, acp.CodeInvalidParams, fmt.Sprintf("this client takes no elicitation of mode %q", p.Mode))
-	b.v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "warning", Title: string(p.Message), Description: "elicitation mode " + p.Mode}})
+	b.v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "warning", Title: p.Message, Description: "elicitation mode " + p.Mode}})
 	return false
 }
 
 // readURL reads an address to open. An address that would not be opened whatever the person answers is refused, and a notice tells why.
-func (b *inbox) readURL(r *requests.Pending, p elicitation) bool {
-	to, err := destination.Read(string(p.URL))
+func (b *inbox) readURL(r *requests.Pending, p acp.Elicitation) bool {
+	to, err := destination.Read(p.URL)
 	if err == nil && b.v.c.secret.Text(to.URL) != to.URL {
 		err = errors.New("it holds a secret")
 	}
-	if err == nil && p.ElicitationID == "" {
+	if err == nil && p.ID == "" {
 		err = errors.New("it has no elicitationId")
 	}
 	if err != nil {
 		b.refuse(r, acp.CodeInvalidParams, "this client does not open this address: "+err.Error())
-		b.v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "warning", Title: string(p.Message), Description: "The address is not opened: " + err.Error() + ": " + transcript.ClipText(string(p.URL))}})
+		b.v.note(transcript.Note{Note: transcript.NoteNotice, Notice: &transcript.Notice{Severity: "warning", Title: p.Message, Description: "The address is not opened: " + err.Error() + ": " + transcript.ClipText(p.URL)}})
 		return false
 	}
-	r.Kind, r.URL, r.Host, r.HostUnicode, r.Punycode, r.ElicitationID = requests.KindURL, to.URL, to.Host, to.Unicode, to.Unicode != "", string(p.ElicitationID)
+	r.Kind, r.URL, r.Host, r.HostUnicode, r.Punycode, r.ElicitationID = requests.KindURL, to.URL, to.Host, to.Unicode, to.Unicode != "", p.ID
 	return true
 }
 
@@ -84,25 +64,21 @@ const byAgent = "agent"
 // completed handles the agent's elicitation/complete: the work at an address is done. A request that still waits ends with the answer by
 // which the agent goes on, and nothing is opened. An unknown id is ignored.
 func (b *inbox) completed(data []byte) {
-	var m struct {
-		Params struct {
-			ElicitationID string `json:"elicitationId"`
-		} `json:"params"`
-	}
-	if json.Unmarshal(data, &m) != nil || m.Params.ElicitationID == "" {
+	id := acp.CompletedElicitation(data)
+	if id == "" {
 		return
 	}
 	now := Time{Time: time.Now()}
 	for _, r := range b.open {
-		if r.Kind == requests.KindURL && r.ElicitationID == m.Params.ElicitationID {
+		if r.Kind == requests.KindURL && r.ElicitationID == id {
 			r.CompletedAt, r.AnsweredBy = &now, byAgent
 			b.v.out(acp.NewResponse(r.AgentID, map[string]any{"action": "accept"}))
 			b.v.do(lifecycle.Resolve{Request: r.ID, Status: lifecycle.StatusAnswered})
 			return
 		}
 	}
-	if r, ok := b.opened[m.Params.ElicitationID]; ok {
-		delete(b.opened, m.Params.ElicitationID)
+	if r, ok := b.opened[id]; ok {
+		delete(b.opened, id)
 		r.CompletedAt = &now
 		b.v.saveRequest(&r)
 		b.v.touched()
