@@ -30,12 +30,13 @@ export function unseenParts(): Unseen | undefined {
   return getContext<Unseen | undefined>(key);
 }
 
-/** Counts the lines of a scrolling box below the visible part. The box counts as seen once the count was 0. */
+/** Counts the lines of a scrolling box below the visible part. The box counts as seen once the count was 0, until the box gets more text. */
 export class Below {
   lines = $state(0);
   readonly #part = Symbol('box');
   readonly #unseen: Unseen | undefined;
-  #reached = false;
+  /** The height of the content when its end was in view; more content has to be seen, too. */
+  #seen = -1;
 
   constructor(unseen: Unseen | undefined) {
     this.#unseen = unseen;
@@ -47,8 +48,8 @@ export class Below {
       const rest = box.scrollHeight - box.clientHeight - box.scrollTop;
       const height = parseFloat(getComputedStyle(box.querySelector('pre, .inner') ?? box).lineHeight) || 20;
       this.lines = rest < height / 2 ? 0 : Math.ceil(rest / height);
-      this.#reached ||= this.lines === 0;
-      if (this.#reached) this.#unseen?.reach(this.#part);
+      if (this.lines === 0) this.#seen = box.scrollHeight;
+      if (box.scrollHeight <= this.#seen) this.#unseen?.reach(this.#part);
       else this.#unseen?.leave(this.#part);
     };
     const sizes = new ResizeObserver(look);

@@ -49,3 +49,29 @@ test('an edit of several is shown line by line, though its input names the file 
   const dialog = asking({ kind: 'edit', rawInput: { path: '/home/ada/app/a.ts' }, content });
   expect(dialog.querySelector('.line.add .text')?.textContent).toBe('new');
 });
+
+test('a command of several is shown with the content and the places of its calls', () => {
+  const dialog = asking({
+    kind: 'execute',
+    rawInput: { command: 'patch -p1' },
+    content: [{ type: 'diff', path: '/home/ada/app/a.ts', oldText: 'old', newText: 'new' }],
+    locations: [{ path: '/etc/hosts' }],
+  });
+  expect(dialog.querySelector('.line.add .text')?.textContent).toBe('new');
+});
+
+test('content of a kind that nobody knows, and text of a resource, is shown open and whole', () => {
+  const lines = Array.from({ length: 300 }, (_, n) => `line ${n + 1}`).join('\n');
+  const dialog = asking({
+    kind: 'other',
+    content: [
+      { type: 'hologram', what: 'rm -rf /' },
+      { type: 'content', content: { type: 'resource', resource: { uri: 'file:///a', text: lines } } },
+    ],
+  });
+  const box = dialog.querySelector('details');
+  expect(box?.open).toBe(true);
+  expect(box?.textContent).toContain('rm -rf /');
+  expect(dialog.textContent).toContain('line 1\n');
+  expect(dialog.textContent).toContain('line 300');
+});
