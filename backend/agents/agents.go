@@ -56,6 +56,7 @@ import (
 	"reflect"
 	"slices"
 
+	"deskhand/backend/background"
 	"deskhand/backend/environ"
 	"deskhand/backend/probe"
 	"deskhand/backend/proxy"
@@ -75,7 +76,7 @@ type Catalogue struct {
 	environment *environ.Environment
 	vault       *vault.Vault
 	prober      *probe.Prober
-	background  *background
+	background  *background.Group
 	news        announcer
 	notes       *loginNotes
 	logins      *Logins
@@ -102,7 +103,7 @@ func Open(cfg Config) *Catalogue {
 		cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in Dir, and names files by its path
 	}
 	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), notes: &loginNotes{why: map[string]string{}}}
-	c.vault, c.background = cmp.Or(cfg.Vault, vault.Open(vault.Config{})), newBackground()
+	c.vault, c.background = cmp.Or(cfg.Vault, vault.Open(vault.Config{})), background.New(context.Background())
 	c.table = &table{demo: demo(cfg.Self)}
 	c.table.bundled, unread = parseCatalogue(bundled)
 	c.prober = &probe.Prober{Logger: cfg.Logger}
@@ -138,9 +139,9 @@ func Open(cfg Config) *Catalogue {
 
 // Close ends installations and agents that are being asked, and waits until all their processes are gone.
 func (c *Catalogue) Close() error {
-	c.background.stop()
+	c.background.Stop()
 	c.environment.Close()
-	c.background.work.Wait()
+	c.background.Wait()
 	if c.prober.Processes == nil {
 		return nil
 	}

@@ -45,7 +45,7 @@ func (in *Installer) Begin(id, version string) error {
 		return err
 	}
 	// A waiter of its own keeps the job alive when other callers come and go.
-	in.background.start(func() { _, _ = j.wait(context.Background(), w, nil) })
+	in.background.Start(func() { _, _ = j.wait(context.Background(), w, nil) })
 	return nil
 }
 

@@ -105,9 +105,8 @@ func (c *Catalogue) TestDefinition(ctx context.Context, d Definition) (Report, e
 
 // try is Test for an entry, which need not be in the table.
 func (c *Catalogue) try(ctx context.Context, e entry) (Report, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(c.background.life, cancel)() //nolint:contextcheck // both Close and the caller end the test
+	ctx, release := c.background.Call(ctx)
+	defer release()
 	select {
 	case c.asking <- struct{}{}:
 		defer func() { <-c.asking }()
@@ -116,7 +115,7 @@ func (c *Catalogue) try(ctx context.Context, e entry) (Report, error) {
 	t := &trial{c: c, e: e, report: Report{Advice: []Advice{}, Steps: []Step{}}}
 	t.run(ctx)
 	switch {
-	case c.background.life.Err() != nil:
+	case c.background.Stopped():
 		return Report{}, ErrClosed
 	case ctx.Err() != nil:
 		return Report{}, ctx.Err()

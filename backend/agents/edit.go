@@ -18,6 +18,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"deskhand/backend/background"
 	"deskhand/backend/jsonerr"
 )
 
@@ -60,7 +61,7 @@ type Definitions struct {
 	file       string // "" when there is none
 	write      func(name string, data []byte, mode fs.FileMode) error
 	bundled    []entry // the catalogue that agents.json adds to
-	background *background
+	background *background.Group
 	news       *announcer
 	changing   func(change func()) // calls change, and announces the agents that it changed
 
@@ -277,7 +278,7 @@ func (d *Definitions) lockFile() (unlock func() error, err error) {
 		return nil, err
 	}
 	lock := flock.New(d.file+".lock", flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeout(d.background.life, editPatience)
+	ctx, cancel := context.WithTimeout(d.background.Life(), editPatience)
 	defer cancel()
 	if _, err := lock.TryLockContext(ctx, editEvery); err != nil {
 		return nil, fmt.Errorf("it cannot be locked: %w", err)

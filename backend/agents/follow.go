@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"deskhand/backend/background"
 	"deskhand/backend/environ"
 )
 
@@ -49,7 +50,7 @@ type Registry struct {
 	table       *table
 	store       *store
 	environment *environ.Environment
-	background  *background
+	background  *background.Group
 	changing    func(change func()) // calls change, and announces the agents that it changed
 	logger      *slog.Logger
 
@@ -69,7 +70,7 @@ func (r *Registry) load() {
 // answer changes, the callback of Watch is called.
 func (r *Registry) Follow() {
 	if u := r.url(); u != nil {
-		r.background.start(func() { r.follow(u) })
+		r.background.Start(func() { r.follow(u) })
 	}
 }
 
@@ -92,9 +93,9 @@ func (r *Registry) follow(u *url.URL) {
 		select {
 		case <-timer.C:
 			r.asking.Lock()
-			wait, _ = r.refresh(r.background.life, u) // refresh has logged the error
+			wait, _ = r.refresh(r.background.Life(), u) // refresh has logged the error
 			r.asking.Unlock()
-		case <-r.background.life.Done():
+		case <-r.background.Life().Done():
 			timer.Stop()
 			return
 		}
@@ -109,9 +110,8 @@ func (r *Registry) Ask(ctx context.Context) error {
 		return nil
 	}
 	defer r.asking.Unlock()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(r.background.life, cancel)() //nolint:contextcheck // both Close and the caller end it
+	ctx, release := r.background.Call(ctx)
+	defer release()
 	_, err := r.refresh(ctx, u)
 	return err
 }
@@ -128,7 +128,7 @@ func (r *Registry) refresh(ctx context.Context, u *url.URL) (time.Duration, erro
 	defer cancel()
 	next, err := r.fetch(ctx, u, last)
 	switch {
-	case r.background.life.Err() != nil:
+	case r.background.Stopped():
 		return followEvery, ErrClosed
 	case errors.Is(err, errNoAnswer):
 		r.logger.Info("the registry of agents cannot be reached", "error", err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"deskhand/backend/background"
 	"deskhand/backend/environ"
 	"deskhand/backend/probe"
 )
@@ -24,7 +25,7 @@ type Installer struct {
 	finder      *finder
 	launcher    *launcher
 	environment *environ.Environment
-	background  *background
+	background  *background.Group
 	news        *announcer
 
 	mu    sync.Mutex           // protects the fields below
@@ -98,10 +99,10 @@ func (in *Installer) job(e entry, p plan) (j *job, w *waiter, err error) {
 
 // beginLocked begins an installation of an agent that has none. The caller holds in.mu.
 func (in *Installer) beginLocked(e entry, p plan) (j *job, w *waiter, err error) {
-	ctx, cancel := context.WithCancel(in.background.life)
+	ctx, cancel := context.WithCancel(in.background.Life())
 	j = &job{plan: p, cancel: cancel, done: make(chan struct{}), waiting: map[*waiter]struct{}{}}
 	w = j.join()
-	began := in.background.start(func() {
+	began := in.background.Start(func() {
 		defer cancel()
 		tell := func(p Progress) {
 			j.tell(p)
@@ -132,10 +133,10 @@ func (in *Installer) install(ctx context.Context, e entry, p plan, tell func(Pro
 	in.environment.Settle(ctx, false)
 	i := &installation{installer: in, e: e, plan: p, tell: tell, home: in.store.home(e.id), step: StepResolve}
 	done, err := i.alone(ctx)
-	if err == nil || ctx.Err() != nil && in.background.life.Err() == nil {
+	if err == nil || ctx.Err() != nil && !in.background.Stopped() {
 		return done, err // the last waiter has left
 	}
-	if in.background.life.Err() != nil {
+	if in.background.Stopped() {
 		err = ErrClosed
 	}
 	failed := &InstallError{Agent: e.id, Step: i.step, Stderr: i.stderr, Err: err}

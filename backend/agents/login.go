@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/background"
 	"deskhand/backend/environ"
 	"deskhand/backend/probe"
 	"deskhand/backend/proxy"
@@ -74,7 +75,7 @@ type Logins struct {
 	launcher    *launcher
 	environment *environ.Environment
 	vault       *vault.Vault
-	background  *background
+	background  *background.Group
 	news        *announcer
 	notes       *loginNotes
 	offers      *offers
@@ -168,9 +169,8 @@ func (l *Logins) signIn(ctx context.Context, id string) (signIn, error) {
 // speak starts an agent in an empty directory with the environment for a login, and calls f after initialize. When speak returns, every
 // process of the agent is gone except a browser.
 func (l *Logins) speak(ctx context.Context, e entry, at place, m LoginMethod, values map[string]string, f func(context.Context, *probe.Probe, json.RawMessage) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(l.background.life, cancel)() //nolint:contextcheck // both Close and the caller end it
+	ctx, release := l.background.Call(ctx)
+	defer release()
 	begun := false
 	err := l.launcher.prober.Attend(ctx, e.id, func(dir string) (proxy.Command, error) {
 		return l.loginCommand(ctx, e, at, dir, m.args, values), nil

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"deskhand/backend/background"
 	"deskhand/backend/probe"
 	"deskhand/backend/proxy"
 )
@@ -38,7 +39,7 @@ func (a *answer) old(fresh bool) bool {
 // offers asks agents for their offers, and keeps the answers.
 type offers struct {
 	launcher   *launcher
-	background *background
+	background *background.Group
 	notes      *loginNotes
 	asking     chan struct{} // a slot for each agent that is asked
 
@@ -57,7 +58,7 @@ func (o *offers) of(ctx context.Context, e entry, at place, fresh bool) (probe.O
 	a := o.answers[key]
 	if a == nil || a.old(fresh) {
 		a = &answer{done: make(chan struct{})}
-		if !o.background.start(func() { o.answer(a, e, at, cmd) }) { //nolint:contextcheck // other callers may wait for the answer too
+		if !o.background.Start(func() { o.answer(a, e, at, cmd) }) { //nolint:contextcheck // other callers may wait for the answer too
 			o.mu.Unlock()
 			return probe.Offer{}, ErrClosed
 		}
@@ -78,11 +79,11 @@ func (o *offers) answer(a *answer, e entry, at place, cmd proxy.Command) {
 	select {
 	case o.asking <- struct{}{}:
 		defer func() { <-o.asking }()
-	case <-o.background.life.Done():
+	case <-o.background.Life().Done():
 		a.err = ErrClosed
 		return
 	}
-	ctx, cancel := context.WithTimeout(o.background.life, askLimit)
+	ctx, cancel := context.WithTimeout(o.background.Life(), askLimit)
 	defer cancel()
 	a.offer, a.err = o.launcher.ask(ctx, e, cmd, true)
 	o.notes.note(e, at, a.err)

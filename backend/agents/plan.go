@@ -54,11 +54,12 @@ func (in *Installer) Plan(ctx context.Context, id, version string) (Plan, error)
 	in.environment.Settle(ctx, false)
 	ctx, cancel := context.WithTimeout(ctx, planLimit)
 	defer cancel()
-	defer context.AfterFunc(in.background.life, cancel)() //nolint:contextcheck // both Close and the caller end it
+	ctx, release := in.background.Call(ctx)
+	defer release()
 	i := &installation{installer: in, e: e, plan: p, tell: func(Progress) {}, home: in.store.home(id), step: StepResolve, planned: true}
 	err = i.look(ctx)
 	switch {
-	case in.background.life.Err() != nil:
+	case in.background.Stopped():
 		return Plan{}, ErrClosed
 	case err != nil:
 		return Plan{}, errors.Join(ctx.Err(), &InstallError{Agent: id, Step: i.step, Stderr: i.stderr, Err: err})

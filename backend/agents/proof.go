@@ -25,9 +25,8 @@ func (l *Logins) Prove(ctx context.Context, id string, values map[string]string)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(l.background.life, cancel)() //nolint:contextcheck // both Close and the caller end it
+	ctx, release := l.background.Call(ctx)
+	defer release()
 	err = l.launcher.prober.Attend(ctx, id, func(dir string) (proxy.Command, error) {
 		return l.asUsual(ctx, e, at, dir, values), nil
 	}, func(q *probe.Probe, dir string) error {

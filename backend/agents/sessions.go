@@ -24,7 +24,8 @@ func (e *AuthError) Error() string { return "it asks to log in first: " + e.Refu
 func (c *Catalogue) ListSessions(ctx context.Context, id, directory, cursor string) (list []acp.Listed, next string, supported bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	defer context.AfterFunc(c.background.life, cancel)() //nolint:contextcheck // both Close and the caller end it
+	ctx, release := c.background.Call(ctx)
+	defer release()
 	select {
 	case c.asking <- struct{}{}:
 		defer func() { <-c.asking }()

@@ -36,8 +36,7 @@ type work func(ctx context.Context) error
 // begin begins an attempt. prepare refuses an attempt that cannot succeed, and returns the rest of the work.
 func (l *Logins) begin(ctx context.Context, r Login, prepare func(context.Context, *attempt) (work, error)) (Login, error) {
 	r.ID, r.State, r.StartedAt = uuid.Must(uuid.NewV7()).String(), loginRunning, record.Time{Time: time.Now()}
-	life, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a login outlives the call
-	context.AfterFunc(l.agents.life, cancel)                       //nolint:contextcheck // and not the program
+	life, cancel := l.agents.background.Call(context.WithoutCancel(ctx)) // a login outlives the call, and not the program
 	a := &attempt{record: r, cancel: cancel, ended: make(chan struct{})}
 	if err := l.add(a); err != nil {
 		cancel()
@@ -54,7 +53,7 @@ func (l *Logins) begin(ctx context.Context, r Login, prepare func(context.Contex
 		return Login{}, l.refused(r.Agent, err)
 	}
 	begun := l.tell(a, func(*Login) {})
-	ok := l.agents.background(func() {
+	ok := l.agents.background.Start(func() {
 		defer close(a.ended)
 		defer cancel()
 		l.over(a, rest(life))

@@ -13,6 +13,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
+	"deskhand/backend/background"
 	"deskhand/backend/record"
 	"deskhand/backend/redact"
 )
@@ -45,16 +46,11 @@ type Agents struct {
 	sessions  Sessions
 	logins    *Logins
 
-	life context.Context //nolint:containedctx // the life of logins, which outlive every call
-	stop context.CancelFunc
-	wg   sync.WaitGroup
+	background *background.Group // logins, which outlive every call
 
 	telling  sync.Mutex // an agent or a login is read and published in one go, so that the last event holds
 	failures failures
 	refusals refusals
-
-	mu     sync.Mutex // protects closed
-	closed bool
 }
 
 // New returns Agents, which need Use before any other call.
@@ -62,8 +58,9 @@ func New(deps Deps) *Agents {
 	if deps.Secrets == nil {
 		deps.Secrets = NewSecrets(deps.Catalogue, nil, nil, slog.New(slog.DiscardHandler))
 	}
-	a := &Agents{catalogue: deps.Catalogue, secrets: deps.Secrets, secret: deps.Secrets.Redactor()}
-	a.life, a.stop = context.WithCancel(context.Background())
+	a := &Agents{
+		catalogue: deps.Catalogue, secrets: deps.Secrets, secret: deps.Secrets.Redactor(), background: background.New(context.Background()),
+	}
 	a.logins = &Logins{agents: a, all: map[string]*attempt{}}
 	return a
 }
@@ -82,21 +79,8 @@ func (a *Agents) Logins() *Logins { return a.logins }
 
 // Close ends all logins, and waits for them. The catalogue stays open.
 func (a *Agents) Close() {
-	a.mu.Lock()
-	a.closed = true
-	a.mu.Unlock()
-	a.stop()
-	a.wg.Wait()
-}
-
-// background runs f in a goroutine that Close waits for. After Close background returns false and does not run f.
-func (a *Agents) background(f func()) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.closed {
-		a.wg.Go(f)
-	}
-	return !a.closed
+	a.background.Stop()
+	a.background.Wait()
 }
 
 func (a *Agents) publish(kind string, data any) { a.sessions.Publish(kind, record.JSON(data)) }
@@ -146,7 +130,7 @@ func (a *Agents) NoteLogin(id string, refused *acp.Error) {
 	}
 	r.of[id] = refused
 	if !r.running {
-		r.running = a.background(a.noteLogins)
+		r.running = a.background.Start(a.noteLogins)
 	}
 }
 

@@ -188,7 +188,7 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 		return nil, transcript.ProblemFile, err
 	}
 	if a.v.c.cfg.Agents.Vault().UsesKeyring(agent) { // the start may have unlocked the keyring; a failure was logged before
-		a.v.c.background(func() { _ = a.v.c.cfg.Roster.Secrets().Load(a.v.c.ctx, vault.IfUnlocked) })
+		a.v.c.background.Start(func() { _ = a.v.c.cfg.Roster.Secrets().Load(a.v.c.ctx, vault.IfUnlocked) })
 	}
 	a.environ = cmd.Env
 	a.v.c.keepChats(a.v.id, agent, cmd.Env, a.v.c.chatsOf(agent))

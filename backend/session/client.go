@@ -25,6 +25,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/background"
 	"deskhand/backend/feed"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
@@ -90,7 +91,8 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	c.processes = openProcesses(c)
 	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.processes.Nudge})
-	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
+	c.background = background.New(ctx)
+	c.ctx = c.background.Life()
 	c.shells = openShells(c)
 	c.maintainer.Start(c.ctx)                          //nolint:contextcheck // the maintenance lives as long as the client
 	cfg.Roster.Secrets().LoadLogged(ctx, vault.InFile) // before anything is written
@@ -99,11 +101,11 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	cfg.Roster.Use(roster.Sessions{Publish: publish, SignedIn: func(agent string) { retryAfterLogin(c, agent) }, Writable: c.writable})
-	c.background(func() { cfg.Roster.Secrets().LoadLogged(c.ctx, vault.IfUnlocked) })
-	c.background(func() { c.processes.Run(c.ctx) })
-	c.background(func() { cfg.Settings.Watch(c.ctx) })
+	c.background.Start(func() { cfg.Roster.Secrets().LoadLogged(c.ctx, vault.IfUnlocked) })
+	c.background.Start(func() { c.processes.Run(c.ctx) })
+	c.background.Start(func() { cfg.Settings.Watch(c.ctx) })
 	for _, f := range work {
-		c.background(f)
+		c.background.Start(f)
 	}
 	return c, nil
 }
@@ -150,12 +152,11 @@ func (c *Client) recover(ctx context.Context) error {
 // Close ends every conversation and its agent, and waits for their goroutines. A read of a directory that never returns is not waited for,
 // see [host.Directories].
 func (c *Client) Close() error {
-	c.tasks.close()
-	c.stop()
+	c.background.Stop()
 	c.maintainer.Close()
 	c.shells.Close()
 	c.cfg.Roster.Close() // last, since a login may wait for a disk
-	c.tasks.wait()
+	c.background.Wait()
 	return errors.Join(c.worktrees.Close(), c.launch.Close())
 }
 
@@ -222,11 +223,11 @@ func (c *Client) enliven(r row, lastFrame int64) (*conversation, error) {
 		return nil, notFound(r.ID)
 	}
 	v := newConversation(c.core, r, lastFrame)
-	if !c.background(v.live) {
+	if !c.background.Start(v.live) {
 		return nil, ErrClosed
 	}
 	c.live[r.ID] = v
-	c.background(func() { c.undo.Prepare(c.ctx, undoSession(&r.Session)) })
+	c.background.Start(func() { c.undo.Prepare(c.ctx, undoSession(&r.Session)) })
 	return v, nil
 }
 
@@ -515,7 +516,7 @@ func (c *Client) approvedElsewhere(directory string, list []launch.Executable, s
 	c.mu.Unlock()
 	for _, v := range live {
 		if filepath.Clean(v.look().Cwd) == directory { // look may return an older state, so each conversation checks again in its goroutine
-			c.background(func() { v.post(func() { v.inbox.reconsider(list, surface) }) })
+			c.background.Start(func() { v.post(func() { v.inbox.reconsider(list, surface) }) })
 		}
 	}
 }
@@ -526,7 +527,7 @@ func retryAfterLogin(c *Client, agent string) {
 	c.mu.Lock()
 	live := slices.SortedFunc(maps.Values(c.live), func(a, b *conversation) int { return cmp.Compare(a.id, b.id) })
 	c.mu.Unlock()
-	c.background(func() {
+	c.background.Start(func() {
 		for _, v := range live {
 			if v.look().Agent != agent {
 				continue

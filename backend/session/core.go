@@ -7,12 +7,12 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
-	"sync"
 	"time"
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
 	"deskhand/backend/attachments"
+	"deskhand/backend/background"
 	"deskhand/backend/feed"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
@@ -120,16 +120,15 @@ func (cfg Config) withDefaults() Config {
 // core holds everything that all conversations of a client share: the stores, the feed, and the other packages that a conversation calls.
 // The methods of core change and start no conversation; Client, which embeds core, finds, starts and ends conversations.
 type core struct {
-	cfg     Config
-	feed    *feed.Feed
-	journal journal.Journal
-	secret  redact.Redactor
-	ctx     context.Context //nolint:containedctx // ends when the client closes; all conversations outlive every call
-	stop    context.CancelFunc
-	tasks   tasks
-	hosts   host.Hosts
-	alike   alike
-	erasing *erasing
+	cfg        Config
+	feed       *feed.Feed
+	journal    journal.Journal
+	secret     redact.Redactor
+	ctx        context.Context   //nolint:containedctx // ends when the client closes; all conversations outlive every call
+	background *background.Group // ctx is its life
+	hosts      host.Hosts
+	alike      alike
+	erasing    *erasing
 
 	attachments *attachments.Library
 	launch      *launch.Gate
@@ -145,33 +144,6 @@ type core struct {
 	retire   func(id string)                                                  // takes a session that is about to be erased out of the client's sessions
 	approved func(directory string, list []launch.Executable, surface string) // tells the other sessions of a directory about an approval
 }
-
-// tasks are goroutines that Close waits for.
-type tasks struct {
-	running sync.WaitGroup
-
-	mu     sync.Mutex // protects closed
-	closed bool
-}
-
-// start runs f on a goroutine of its own, and reports false when the tasks are closed.
-func (t *tasks) start(f func()) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.closed {
-		t.running.Go(f)
-	}
-	return !t.closed
-}
-
-// close refuses further tasks.
-func (t *tasks) close() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.closed = true
-}
-
-func (t *tasks) wait() { t.running.Wait() }
 
 const (
 	patience   = 4 * time.Second
@@ -201,9 +173,6 @@ func (c *core) where(s *Session) attachments.Where {
 
 // lasting returns a context for reads and writes that finish while the program ends.
 func (c *core) lasting() context.Context { return context.WithoutCancel(c.ctx) }
-
-// background runs f in a goroutine that Close waits for. After Close, background does not run f and returns false.
-func (c *core) background(f func()) bool { return c.tasks.start(f) }
 
 // ReadOnly returns why nothing can be changed, or nil when changes are possible.
 func (c *core) ReadOnly() *RefusedError {

@@ -35,7 +35,7 @@ func (c *Client) refound(path string) {
 	if c.ReadOnly() != nil {
 		return
 	}
-	c.background(func() {
+	c.background.Start(func() {
 		c.mu.Lock()
 		var list []*conversation
 		for _, v := range c.live {

@@ -84,7 +84,7 @@ func (m *move) holdAll(ctx context.Context) error {
 func (m *move) hold(ctx context.Context, v *conversation) error {
 	taken := make(chan error, 1)
 	m.ended.Add(1)
-	begun := m.c.background(func() {
+	begun := m.c.background.Start(func() {
 		defer m.ended.Done()
 		err := v.reach(ctx, func() error {
 			if v.state.Turn != "" {

@@ -55,7 +55,7 @@ func (c ruleRequests) judgeAgain() {
 	live := slices.Collect(maps.Values(c.live))
 	c.mu.Unlock()
 	for _, v := range live { // all of them, since a conversation's view shows a waiting permission only once the step is stored
-		c.background(func() { v.post(v.inbox.judgeWaiting) })
+		c.background.Start(func() { v.post(v.inbox.judgeWaiting) })
 	}
 }
 

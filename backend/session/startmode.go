@@ -148,7 +148,7 @@ func (v *conversation) noteOffer() {
 		offer.Models = startmode.ValuesOf(*o)
 	}
 	c, agent, place := v.c, v.row.Agent, v.row.Place
-	c.background(func() {
+	c.background.Start(func() {
 		version := ""
 		if catalogue := c.hosts.At(place).Agents; catalogue != nil {
 			now, err := catalogue.Agent(agent)

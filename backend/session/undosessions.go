@@ -50,7 +50,7 @@ func (c undoSessions) publish(ctx context.Context, turn string) error {
 			c.publishTurn(t)
 			continue
 		}
-		c.background(func() {
+		c.background.Start(func() {
 			v.post(func() {
 				now, err := c.ended(c.ctx, turn)
 				if err != nil {
