@@ -47,6 +47,7 @@ type Deps struct {
 	// Notes returns some notes in the journal of a session, the newest first, and the number of the last of them as the next before.
 	Notes func(ctx context.Context, session string, before int64) (notes []transcript.Note, last int64, err error)
 
+	NamedBy string        // a query for the ids of the attachments that drafts and queues name; "" = none do
 	Unnamed time.Duration // how long a record is kept that nothing names
 }
 

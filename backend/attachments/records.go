@@ -126,20 +126,20 @@ func (l *Library) keep(ctx context.Context, list []transcript.Attachment) error 
 }
 
 // unnamed selects the records that no draft, no queue and no journal names.
-const unnamed = `NOT EXISTS (SELECT 1 FROM attachment_use u WHERE u.attachment = attachment.id)
-	AND id NOT IN (SELECT j.value ->> 'id' FROM session s, json_each(s.draft_attachments) j WHERE s.draft_attachments <> '[]')
-	AND id NOT IN (SELECT j.value ->> 'id' FROM queue_item q, json_each(q.attachments) j WHERE q.attachments <> '[]')`
+func (l *Library) unnamed() string {
+	return `NOT EXISTS (SELECT 1 FROM attachment_use u WHERE u.attachment = attachment.id) AND id NOT IN (` + l.deps.NamedBy + `)`
+}
 
 // Forget removes the records that nothing has named for a while. The blobs go with the next sweep.
 func (l *Library) Forget(ctx context.Context) error {
 	before := time.Now().Add(-l.deps.Unnamed).UnixMilli()
 	var due bool
-	err := l.deps.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM attachment WHERE used_at < ? AND `+unnamed+`)`, before).Scan(&due)
+	err := l.deps.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM attachment WHERE used_at < ? AND `+l.unnamed()+`)`, before).Scan(&due)
 	if err != nil || !due {
 		return err
 	}
 	return l.deps.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM attachment WHERE used_at < ? AND `+unnamed, before)
+		_, err := tx.ExecContext(ctx, `DELETE FROM attachment WHERE used_at < ? AND `+l.unnamed(), before)
 		return err
 	})
 }

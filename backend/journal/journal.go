@@ -84,9 +84,10 @@ func (j Journal) Last(ctx context.Context, session string) (n int64, err error) 
 	return n, err
 }
 
-// Total returns how many frames there are. Those of a session are numbered without a gap; to count them would be to read all journals.
-func (j Journal) Total(ctx context.Context) (n int64, err error) {
-	err = j.db.Read().QueryRowContext(ctx, `SELECT coalesce(sum((SELECT max(n) FROM frame f WHERE f.session = s.id)), 0) FROM session s`).Scan(&n)
+// Total returns how many frames there are in the journals of sessions, which is a query for their ids. Those of a session are numbered without
+// a gap; to count them would be to read all journals.
+func (j Journal) Total(ctx context.Context, sessions string) (n int64, err error) {
+	err = j.db.Read().QueryRowContext(ctx, `SELECT coalesce(sum((SELECT max(n) FROM frame f WHERE f.session = s.id)), 0) FROM (`+sessions+`) s`).Scan(&n)
 	return n, err
 }
 

@@ -129,7 +129,7 @@ func TestFramesComeBackAsTheyWere(t *testing.T) {
 	if n, err := f.Last(t.Context(), "nobody"); err != nil || n != 0 {
 		t.Errorf("Last of a session without frames: got %d, %v, want 0", n, err)
 	}
-	if n, err := f.Total(t.Context()); err != nil || n != 9 {
+	if n, err := f.Total(t.Context(), `SELECT id FROM session`); err != nil || n != 9 {
 		t.Errorf("Total: got %d, %v, want 9", n, err)
 	}
 	if fr, found, err := f.Frame(t.Context(), "a", 6); err != nil || !found || !bytes.Equal(fr.Data, want[5].Data) {

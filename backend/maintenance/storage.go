@@ -44,7 +44,7 @@ func (m *Maintainer) Storage(ctx context.Context) (Storage, error) {
 	if err != nil {
 		return s, err
 	}
-	if s.Frames, err = m.journal.Total(ctx); err != nil {
+	if s.Frames, err = m.journal.Total(ctx, `SELECT id FROM session`); err != nil {
 		return s, err
 	}
 	if s.Pending, err = m.deps.Search.Pending(ctx); err != nil {

@@ -47,6 +47,9 @@ func (l *Library) Waiting(ctx context.Context) ([]Request, error) {
 	return record.Readable[Request](ctx, l.db.Read(), `SELECT data FROM request WHERE status = 'requested' ORDER BY created_at, id`)
 }
 
+// SessionsWithWaiting is a query for the ids of the sessions with a request that waits.
+const SessionsWithWaiting = `SELECT session FROM request WHERE status = 'requested'`
+
 // WaitingIn returns the requests of a session that wait, the oldest first. Requests that were damaged on the disk are left out.
 func (l *Library) WaitingIn(ctx context.Context, session string) ([]Request, error) {
 	return record.Readable[Request](ctx, l.db.Read(), `SELECT data FROM request WHERE session = ? AND status = 'requested' ORDER BY created_at, id`, session)

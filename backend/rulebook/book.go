@@ -22,6 +22,7 @@ import (
 	"deskhand/backend/refusal"
 	"deskhand/backend/rules"
 	"deskhand/backend/store"
+	"deskhand/backend/workspace"
 )
 
 // Config is the surroundings of a Book.
@@ -38,6 +39,10 @@ type Config struct {
 	// Newest returns the newest stored permissions. Find returns the permission of a request, with the whole of its tool call.
 	Newest func(ctx context.Context, limit int) ([]Permission, error)
 	Find   func(ctx context.Context, request string) (Permission, error)
+
+	// WorkspaceOf returns the id of a session's workspace; of a deleted session only with deleted. The error is refusal.ErrNotFound for an
+	// unknown session.
+	WorkspaceOf func(ctx context.Context, session string, deleted bool) (string, error)
 
 	// Hidden stands in a text where a secret was, Cut at the end of a text that was shortened by Shorten.
 	Hidden, Cut string
@@ -60,7 +65,7 @@ const columns = `r.id, r.effect, r.scope, coalesce(r.session, ''), coalesce(r.wo
 	r.note, r.expires_at, r.created_at, r.hits, r.last_hit_at`
 
 // from leaves out expired rules; its parameter is the present time.
-const from = ` FROM rule r LEFT JOIN workspace w ON w.id = r.workspace WHERE (r.expires_at = 0 OR r.expires_at > ?) `
+const from = ` FROM rule r LEFT` + workspace.Join + `r.workspace WHERE (r.expires_at = 0 OR r.expires_at > ?) `
 
 // order has the narrowest rule first, which is the rule that is named when several allow.
 const order = ` ORDER BY r.scope = 'everywhere', r.scope = 'directory', r.created_at DESC, r.id DESC`
@@ -95,8 +100,12 @@ func (b *Book) query(ctx context.Context, condition string, args ...any) ([]Rule
 func (b *Book) List(ctx context.Context, f Filter) ([]Rule, error) {
 	condition, args := "", []any(nil)
 	if f.Session != "" || f.Directory != "" {
-		condition = ` AND (r.scope = 'everywhere' OR r.session = ? OR (w.path = ? AND w.place = ?) OR r.workspace = (SELECT workspace FROM session WHERE id = ?))`
-		args = []any{f.Session, cleanPath(f.Directory), orLocal(f.Place), f.Session}
+		condition = ` AND (r.scope = 'everywhere' OR r.session = ? OR (w.path = ? AND w.place = ?) OR r.workspace = ?)`
+		worksIn, err := b.cfg.WorkspaceOf(ctx, f.Session, true)
+		if err != nil && !errors.Is(err, refusal.ErrNotFound) {
+			return nil, err
+		}
+		args = []any{f.Session, cleanPath(f.Directory), orLocal(f.Place), worksIn}
 	}
 	list, err := b.query(ctx, condition, args...)
 	return append(list, builtins()...), err
@@ -298,27 +307,28 @@ func (b *Book) checkRoom(ctx context.Context) error {
 
 // resolve finds the session or the workspace in the scope of a rule.
 func (b *Book) resolve(ctx context.Context, n NewRule, r *Rule) error {
-	db := b.cfg.Store.Read()
 	switch n.Scope {
 	case Everywhere:
 		return nil
 	case Session:
-		err := db.QueryRowContext(ctx, `SELECT id FROM session WHERE id = ? AND deleted_at = 0`, n.Session).Scan(&r.Session)
-		if errors.Is(err, sql.ErrNoRows) {
+		_, err := b.cfg.WorkspaceOf(ctx, n.Session, false)
+		if errors.Is(err, refusal.ErrNotFound) {
 			return refusal.Bad("rule.unknown_session", "session", n.Session)
 		}
+		r.Session = n.Session
 		return err
 	case Directory:
 		if n.Directory == "" {
 			return refusal.Bad("rule.unknown_directory", "directory", "")
 		}
-		err := db.QueryRowContext(ctx, `SELECT id, path, place FROM workspace WHERE path = ? AND place = ?`, cleanPath(n.Directory), orLocal(n.Place)).
-			Scan(&r.workspace, &r.Directory, &r.Place)
-		if errors.Is(err, sql.ErrNoRows) {
+		place := orLocal(n.Place)
+		w, err := workspace.At(ctx, b.cfg.Store, place, cleanPath(n.Directory))
+		if errors.Is(err, refusal.ErrNotFound) {
 			return refusal.Bad("rule.unknown_directory", "directory", n.Directory)
 		}
-		if r.Place == local {
-			r.Place = ""
+		r.workspace, r.Directory = w.ID, w.Path
+		if place != local {
+			r.Place = place
 		}
 		return err
 	}

@@ -52,6 +52,12 @@ func open(t *testing.T, dir string) *fixture {
 		Shorten:  func(text string) string { return text },
 		Publish:  func(kind string, _ any) { f.told = append(f.told, kind) },
 		Changed:  func() { f.changed++ },
+		WorkspaceOf: func(_ context.Context, session string, _ bool) (string, error) {
+			if session != "s1" && session != "s2" {
+				return "", refusal.ErrNotFound
+			}
+			return "w" + session[1:], nil
+		},
 		Newest: func(_ context.Context, limit int) ([]rulebook.Permission, error) {
 			return f.past[:min(limit, len(f.past))], nil
 		},

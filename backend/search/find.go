@@ -169,7 +169,7 @@ func (q Query) filters() (where []string, args []any) {
 
 // hits returns the query for the hits in a range, the newest first.
 func (q Query) hits(words string, part rowRange, limit int) (text string, args []any) {
-	text, args = q.within(words, part, " CROSS JOIN workspace w ON w.id = s.workspace")
+	text, args = q.within(words, part, " CROSS"+workspace.Join+"s.workspace")
 	return `SELECT words.rowid, e.data, s.id, s.title, s.agent, s.archived_at, w.id, w.path` + text + ` ORDER BY words.rowid DESC LIMIT ?`, append(args, limit)
 }
 

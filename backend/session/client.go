@@ -129,7 +129,7 @@ func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
 func (c *Client) recover(ctx context.Context) error {
 	ids, err := query(ctx, c.cfg.Store.Read(), scanText,
 		`SELECT id FROM session WHERE deleted_at = 0 AND id IN (SELECT session FROM turn WHERE state <> 'done'
-		UNION SELECT session FROM request WHERE status = 'requested' UNION SELECT session FROM queue_item WHERE held = ''
+		UNION `+requests.SessionsWithWaiting+` UNION SELECT session FROM queue_item WHERE held = ''
 		UNION SELECT id FROM session WHERE CASE WHEN json_valid(facts) THEN json_extract(facts, '$.terminals') > 0 OR json_extract(facts, '$.goingOn') > 0 END)`)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"deskhand/backend/record"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
+	"deskhand/backend/workspace"
 )
 
 // row is a session as stored: the record, and fields that are not part of the API.
@@ -33,7 +34,7 @@ const sessionColumns = `s.id, s.place, s.cwd, s.agent, s.title, s.title_by, s.la
 	s.protocol_version, s.generation, s.facts, s.exit, s.created_at, s.updated_at, s.archived_at, w.id, w.path,
 	(SELECT count(*) FROM queue_item q WHERE q.session = s.id), s.directories, s.origin, s.draft_attachments`
 
-const sessionFrom = ` FROM session s JOIN workspace w ON w.id = s.workspace `
+const sessionFrom = ` FROM session s` + workspace.Join + `s.workspace `
 
 type scanner = record.Scanner
 
@@ -203,6 +204,10 @@ func attachmentsIn(text string) (list []transcript.Attachment, err error) {
 	}
 	return list, json.Unmarshal([]byte(text), &list)
 }
+
+// namedAttachments is a query for the ids of the attachments that drafts and queues name.
+const namedAttachments = `SELECT j.value ->> 'id' FROM session s, json_each(s.draft_attachments) j WHERE s.draft_attachments <> '[]'
+	UNION ALL SELECT j.value ->> 'id' FROM queue_item q, json_each(q.attachments) j WHERE q.attachments <> '[]'`
 
 func attachmentsText(list []transcript.Attachment) string {
 	if len(list) == 0 {

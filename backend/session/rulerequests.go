@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"maps"
 	"slices"
 
@@ -47,6 +49,15 @@ func (c ruleRequests) newest(ctx context.Context, limit int) ([]rulebook.Permiss
 		list = append(list, permissionOf(&r, s))
 	}
 	return list, nil
+}
+
+// workspaceOf returns the id of a session's workspace; of a deleted session only with deleted.
+func (c ruleRequests) workspaceOf(ctx context.Context, session string, deleted bool) (id string, err error) {
+	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT workspace FROM session WHERE id = ? AND (deleted_at = 0 OR ?)`, session, deleted).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = notFound(session)
+	}
+	return id, err
 }
 
 // judgeAgain has every loaded conversation judge its waiting permissions by the current rules.

@@ -32,6 +32,7 @@ func openAttachments(c *Client) *attachments.Library {
 		Writable: c.writable,
 		Find:     attachmentSessions{c}.find,
 		Notes:    attachmentSessions{c}.notes,
+		NamedBy:  namedAttachments,
 		Unnamed:  c.cfg.Unattached,
 	})
 }
@@ -52,7 +53,7 @@ func openRules(c *Client) *rulebook.Book {
 		Store: c.cfg.Store, Logger: c.cfg.Logger, Redact: c.secret.Text, Hidden: redact.Mark, Cut: transcript.ClippedMark, Shorten: transcript.ClipText, Changed: requests.judgeAgain,
 		Writable: c.writable,
 		Publish:  func(kind string, rec any) { c.feed.Publish(feed.Event{Type: kind, Data: mustJSON(rec)}) },
-		Newest:   requests.newest, Find: requests.find,
+		Newest:   requests.newest, Find: requests.find, WorkspaceOf: requests.workspaceOf,
 	})
 }
 

@@ -101,6 +101,19 @@ func (l *Library) OpenAt(ctx context.Context, place, directory string) (Workspac
 	return w, notStored(err)
 }
 
+// Join is the middle of a query of rows that name a workspace, before the column that names the workspace: w is the workspace then, with its
+// id, place and path.
+const Join = ` JOIN workspace w ON w.id = `
+
+// At returns the workspace at a path of a place. The error is refusal.ErrNotFound when there is none.
+func At(ctx context.Context, db *store.DB, place, path string) (w Workspace, err error) {
+	err = db.Read().QueryRowContext(ctx, `SELECT id, path FROM workspace WHERE path = ? AND place = ?`, path, place).Scan(&w.ID, &w.Path)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("workspace %s: %w", path, refusal.ErrNotFound)
+	}
+	return w, err
+}
+
 // List returns every directory that has sessions, the most recently used first.
 func (l *Library) List(ctx context.Context) ([]KnownWorkspace, error) {
 	list, err := l.query(ctx, `JOIN session s ON s.workspace = w.id AND s.deleted_at = 0 GROUP BY w.id ORDER BY max(s.updated_at) DESC, w.id`)
