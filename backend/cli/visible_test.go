@@ -108,7 +108,8 @@ func (l late) RoundTrip(*http.Request) (*http.Response, error) {
 func TestPromptIsNotUnmetByWhatEndedElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"answered", "cancelled"} {
-		turn := &terminalTurn{p: &Program{Stderr: io.Discard}, api: &api{http: &http.Client{Transport: late{status}}}, approve: approveNobody, outcome: &backend.Turn{StopReason: "end_turn"}}
+		turn := &terminalTurn{p: &Program{Stderr: io.Discard}, api: &api{http: &http.Client{Transport: late{status}}}, approve: approveNobody, outcome: &backend.Turn{}}
+		turn.outcome.StopReason = "end_turn"
 		r := backend.Request{ID: "r", Kind: "permission", Options: []backend.RequestOption{{ID: "no", Kind: "reject_once"}}}
 		if err := errors.Join(turn.decide(t.Context(), r), turn.result()); err != nil {
 			t.Errorf("%s elsewhere: %v, want the end of the turn", status, err)

@@ -10,7 +10,6 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/mcp"
 	"deskhand/backend/proxy"
-	"deskhand/backend/record"
 	"deskhand/backend/refusal"
 	"deskhand/backend/transcript"
 )
@@ -39,11 +38,10 @@ func (i *Inspector) Given(ctx context.Context, id string) (Given, error) {
 		return Given{}, err
 	}
 	g := Given{Servers: []GivenServer{}, Skills: s.Skills}
-	if err := i.deps.Store.Read().QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN ended_at > 0 THEN ended_at - started_at END), 0) FROM turn WHERE session = ?`, id).
-		Scan(&g.Turns, &g.WorkedMs); err != nil {
+	if g.Turns, g.WorkedMs, err = i.entries.Worked(ctx, id); err != nil {
 		return g, err
 	}
-	if g.Plan, err = i.plan(ctx, id); err != nil {
+	if g.Plan, err = i.entries.NewestPlan(ctx, id); err != nil {
 		return g, err
 	}
 	opening, err := i.opening(ctx, id)
@@ -60,16 +58,6 @@ func (i *Inspector) Given(ctx context.Context, id string) (Given, error) {
 
 // toolsServer is the name of our own tools among an agent's MCP servers.
 const toolsServer = "deskhand"
-
-// plan returns the newest plan of a session, or nil. A damaged entry is left out.
-func (i *Inspector) plan(ctx context.Context, id string) (*transcript.Entry, error) {
-	list, err := record.Readable[transcript.Entry](ctx, i.deps.Store.Read(), `SELECT data FROM entry WHERE session = ?
-		AND CASE WHEN json_valid(data) THEN json_extract(data, '$.kind') END = 'plan' ORDER BY seq DESC LIMIT 1`, id)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	return &list[0], nil
-}
 
 // opening returns the newest message by which an agent was given its session, or nil. The message is among the first of its generation.
 func (i *Inspector) opening(ctx context.Context, id string) (*journal.Frame, error) {

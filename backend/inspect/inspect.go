@@ -7,6 +7,7 @@ import (
 	"context"
 	"sync"
 
+	"deskhand/backend/entries"
 	"deskhand/backend/journal"
 	"deskhand/backend/proxy"
 	"deskhand/backend/redact"
@@ -37,10 +38,13 @@ type Session struct {
 type Inspector struct {
 	deps    Deps
 	journal journal.Journal
+	entries *entries.Library
 }
 
 // New returns the Inspector of a database.
-func New(deps Deps) *Inspector { return &Inspector{deps, journal.Of(deps.Store)} }
+func New(deps Deps) *Inspector {
+	return &Inspector{deps, journal.Of(deps.Store), entries.New(deps.Store)}
+}
 
 // Growth tells the readers of a journal that frames were added. The zero Growth is ready for use.
 type Growth struct {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"deskhand/backend/attachments"
+	"deskhand/backend/entries"
 	"deskhand/backend/journal"
 	"deskhand/backend/record"
 	"deskhand/backend/refusal"
@@ -67,10 +68,7 @@ func (m *Maintainer) keeps(ctx context.Context, id string) (kept bool, err error
 
 // keepTranscript stores the choice that keeps reports.
 func (m *Maintainer) keepTranscript(ctx context.Context, id string) error {
-	return m.deps.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE session SET kept = 1 WHERE id = ?`, id)
-		return err
-	})
+	return m.deps.Store.Write(ctx, func(tx *sql.Tx) error { return m.deps.SaveOutcome(ctx, tx, id, Kept) })
 }
 
 // differ counts the differences between a list of the database and the same list made of the journal.
@@ -283,38 +281,27 @@ func (r *comparing) keep() {
 func sortable(seq int64, data []byte) []byte { return append(strconv.AppendInt(nil, seq, 10), data...) }
 
 func (r *comparing) entries(ctx context.Context, tx *sql.Tx) (d differ, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT id, seq, data FROM entry WHERE session = ?`, r.session)
-	if err != nil {
-		return d, err
-	}
-	defer rows.Close()
 	there := map[string]bool{}
-	for rows.Next() {
-		var id string
-		var seq int64
-		var data []byte
-		if err := rows.Scan(&id, &seq, &data); err != nil {
-			return d, err
-		}
-		made, known := r.made[id]
-		switch {
+	err = entries.Rows(ctx, tx, r.session, func(e entries.Row) {
+		made, known := r.made[e.ID]
+		switch data := []byte(e.Data); {
 		case !known:
 			d.extra++
-			r.differ(id, seq)
-			continue
-		case made.sum != sha256.Sum256(sortable(seq, data)) && (r.open[id] == nil || !transcript.IsPrefixOf(data, r.open[id])):
+			r.differ(e.ID, e.Seq)
+			return
+		case made.sum != sha256.Sum256(sortable(e.Seq, data)) && (r.open[e.ID] == nil || !transcript.IsPrefixOf(data, r.open[e.ID])):
 			d.different++
-			r.differ(id, seq)
+			r.differ(e.ID, e.Seq)
 		}
-		there[id] = true
-	}
+		there[e.ID] = true
+	})
 	for id, made := range r.made {
 		if !there[id] {
 			d.missing++
 			r.differ(id, made.seq)
 		}
 	}
-	return d, rows.Err()
+	return d, err
 }
 
 func (r *comparing) differ(id string, seq int64) {
@@ -325,11 +312,11 @@ func (r *comparing) differ(id string, seq int64) {
 
 // firstDisagreement reads the journal again and returns the first entry that differs.
 func (r *comparing) firstDisagreement(ctx context.Context, tx *sql.Tx) (disagreement, error) {
-	var data []byte
-	err := tx.QueryRowContext(ctx, `SELECT data FROM entry WHERE session = ? AND seq = ?`, r.session, r.at).Scan(&data)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	stored, err := entries.At(ctx, tx, r.session, r.at)
+	if err != nil {
 		return disagreement{}, err
 	}
+	data := []byte(stored)
 	again := newComparing(r.db, r.session)
 	again.differs = r.differs
 	if err := again.read(ctx, tx); err != nil {
@@ -382,7 +369,7 @@ func apart(a, b string) (string, string) {
 }
 
 func (r *comparing) compareTurns(ctx context.Context, tx *sql.Tx) (d differ, err error) {
-	have, err := storedTurns(ctx, tx, r.session)
+	have, err := entries.Ends(ctx, tx, r.session)
 	if err != nil {
 		return d, err
 	}

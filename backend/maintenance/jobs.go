@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"deskhand/backend/entries"
 	"deskhand/backend/record"
 	"deskhand/backend/refusal"
 )
@@ -185,7 +186,6 @@ func (m *Maintainer) takes(ctx context.Context) (int64, error) {
 
 // compact rewrites the database. The index of the search knows entries by the numbers of their rows, which the rewriting may change.
 func (m *Maintainer) compact(ctx context.Context) error {
-	const numbers = `SELECT count(*) || ' ' || coalesce(sum(rowid), 0) || ' ' || coalesce(sum((rowid % 65521) * (seq + 1)), 0) FROM entry`
 	err := m.deps.Search.Merge(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -193,7 +193,7 @@ func (m *Maintainer) compact(ctx context.Context) error {
 	case err != nil: // the rest of the database is compacted all the same
 		m.deps.Logger.Error("the index of the search cannot be merged", "error", err)
 	}
-	renumbered, err := m.deps.Store.Compact(ctx, numbers)
+	renumbered, err := m.deps.Store.Compact(ctx, entries.Numbering)
 	if err != nil || !renumbered {
 		return err
 	}

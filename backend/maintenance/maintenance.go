@@ -5,8 +5,8 @@
 // A conversation is never deleted. The rebuilding of a transcript works in small transactions while the conversation goes on; a rebuild
 // that breaks off is begun again at the next start. A damaged journal replaces nothing.
 //
-// The package stands below session: the journal is read by package journal, and the tables entry, turn, request and session are read and
-// repaired here by SQL of the package's own. Session gives the Maintainer the functions of Deps.
+// The package stands below session: the journal is read by package journal, entries and turns are read and repaired by package entries, and
+// the tables request and session are read here by SQL of the package's own. Session gives the Maintainer the functions of Deps.
 package maintenance
 
 import (
@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"deskhand/backend/attachments"
+	"deskhand/backend/entries"
 	"deskhand/backend/journal"
 	"deskhand/backend/record"
 	"deskhand/backend/search"
@@ -46,7 +47,20 @@ type Deps struct {
 	KnownAgent    func(id string) bool
 	AgentSessions func(ctx context.Context, agent, before string) (list []AgentSession, next string, supported bool, err error)
 	SessionsOf    func(ctx context.Context, agent string) (ids map[string]string, err error) // our sessions by the agent's ids
+
+	// SaveOutcome stores in the row of a session what became of its transcript, in the caller's transaction.
+	SaveOutcome func(ctx context.Context, tx *sql.Tx, session string, o Outcome) error
 }
+
+// Outcome is what became of the transcript of a session when the transcript was to be rebuilt.
+type Outcome int
+
+// The outcomes.
+const (
+	Rebuilt    Outcome = iota // the present rules have made the transcript; a choice of Kept is over
+	Unreadable                // the journal is damaged: the present rules do not try again
+	Kept                      // a person keeps the transcript, whatever the journal says
+)
 
 // AgentSession is a conversation in an agent's own list.
 type AgentSession struct{ ID, Title, Cwd, Session string }
@@ -64,6 +78,7 @@ const (
 type Maintainer struct {
 	deps    Deps
 	journal journal.Journal
+	entries *entries.Library
 	untidy  chan struct{} // has a token when there may be something to tidy
 
 	verifying verifying
@@ -82,7 +97,7 @@ type Maintainer struct {
 
 // New returns the Maintainer of a data directory.
 func New(deps Deps) *Maintainer {
-	return &Maintainer{deps: deps, journal: journal.Of(deps.Store), untidy: make(chan struct{}, 1), busy: map[string]chan struct{}{}}
+	return &Maintainer{deps: deps, journal: journal.Of(deps.Store), entries: entries.New(deps.Store), untidy: make(chan struct{}, 1), busy: map[string]chan struct{}{}}
 }
 
 // Start lets verifications and work begin, until ctx or Close ends them.
@@ -281,10 +296,7 @@ func (m *Maintainer) rebuildOrTell(ctx context.Context, id string) error {
 		return nil
 	}
 	m.deps.Logger.Error("a transcript cannot be made anew, its journal is damaged", "session", id, "error", err)
-	err = m.deps.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE session SET projection = ? WHERE id = ?`, -transcript.Projection, id)
-		return err
-	})
+	err = m.deps.Store.Write(ctx, func(tx *sql.Tx) error { return m.deps.SaveOutcome(ctx, tx, id, Unreadable) })
 	if err != nil {
 		return wrapSession(id, err)
 	}

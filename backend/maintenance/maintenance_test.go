@@ -56,7 +56,8 @@ func open(t *testing.T) *fixture {
 		Workspaces: func(context.Context) ([]workspace.KnownWorkspace, error) {
 			return []workspace.KnownWorkspace{{ID: "w", Place: local, Path: "/work"}}, nil
 		},
-		KnownAgent: func(id string) bool { return id == "mock" },
+		SaveOutcome: saveOutcome,
+		KnownAgent:  func(id string) bool { return id == "mock" },
 		AgentSessions: func(context.Context, string, string) ([]AgentSession, string, bool, error) {
 			return []AgentSession{{ID: "theirs", Title: "of theirs", Cwd: "/work"}}, "", true, nil
 		},
@@ -382,4 +383,13 @@ func TestApartCutsTextsToTheirDifference(t *testing.T) {
 	if want := "…of both texts, which is long, and "; !strings.HasPrefix(one, "…") || !strings.HasSuffix(one, "one end") || !strings.HasSuffix(other, "other end") || len(one) > len(want)+20 {
 		t.Errorf("apart: got %q and %q, want the ends of both, cut before their difference", one, other)
 	}
+}
+
+// saveOutcome stores an outcome as package session does.
+func saveOutcome(ctx context.Context, tx *sql.Tx, session string, o Outcome) error {
+	columns := map[Outcome]string{
+		Rebuilt: `projection = ?1, kept = 0`, Unreadable: `projection = -?1`, Kept: `kept = ?1 > 0`,
+	}
+	_, err := tx.ExecContext(ctx, `UPDATE session SET `+columns[o]+` WHERE id = ?2`, transcript.Projection, session)
+	return err
 }

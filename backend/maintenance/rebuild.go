@@ -10,6 +10,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/attachments"
+	"deskhand/backend/entries"
 	"deskhand/backend/journal"
 	"deskhand/backend/record"
 	"deskhand/backend/transcript"
@@ -31,17 +32,8 @@ type retelling struct {
 	attached []transcript.Attachment
 }
 
-// turn is a row of the table turn.
-type turn struct {
-	ID, Session, State, StopReason string
-	Error                          *transcript.TurnError
-	Usage                          json.RawMessage
-	StartedAt                      record.Time
-	EndedAt                        *record.Time
-}
-
 type retoldTurn struct {
-	turn
+	entries.Turn
 	generation int64
 }
 
@@ -102,10 +94,10 @@ func (r *retelling) applyNote(f journal.Frame, n transcript.Note) {
 	case transcript.NoteTurnBegan:
 		r.running = n.Turn
 		r.order = append(r.order, n.Turn)
-		r.turns[n.Turn] = &retoldTurn{turn{ID: n.Turn, Session: r.session, State: turnRunning, StartedAt: record.Time{Time: f.At}}, f.Generation}
+		r.turns[n.Turn] = &retoldTurn{entries.Turn{ID: n.Turn, Session: r.session, State: entries.TurnRunning, StartedAt: record.Time{Time: f.At}}, f.Generation}
 	case transcript.NoteTurnEnded:
 		if t := r.turns[n.Turn]; t != nil {
-			t.State, t.StopReason, t.Error, t.EndedAt = turnDone, n.Reason, n.Error, &record.Time{Time: f.At}
+			t.State, t.StopReason, t.Error, t.EndedAt = entries.TurnDone, n.Reason, n.Error, &record.Time{Time: f.At}
 		}
 		r.running = ""
 	case transcript.NoteRequest:
@@ -116,11 +108,6 @@ func (r *retelling) applyNote(f journal.Frame, n transcript.Note) {
 		}
 	}
 }
-
-const (
-	turnRunning = "running"
-	turnDone    = "done"
-)
 
 // applyUsage reads the usage of a turn from the answer to the turn's prompt.
 func (r *retelling) applyUsage(f journal.Frame) {
@@ -137,7 +124,7 @@ func (r *retelling) applyUsage(f journal.Frame) {
 			Usage json.RawMessage `json:"usage"`
 		} `json:"result"`
 	}
-	if t != nil && t.State != turnDone && json.Unmarshal(f.Data, &m) == nil {
+	if t != nil && t.State != entries.TurnDone && json.Unmarshal(f.Data, &m) == nil {
 		t.Usage = m.Result.Usage
 	}
 }
@@ -208,29 +195,19 @@ type rebuilding struct {
 	ahead []transcript.Change // entries that are stored with more text than the journal had when rebuild read the journal
 }
 
-// entryWrite is a row of the table entry to write.
-type entryWrite struct {
-	id   string
-	seq  int64
-	data string
-
-	attachments int
-}
-
 // different returns the ready entries that are not stored, or stored otherwise. Before the end, an entry that has become longer since the
 // journal was read is put off: an entry of a conversation that goes on must never become shorter.
-func (b *rebuilding) different(ctx context.Context, q rowQuerier, end bool) (list []entryWrite, err error) {
+func (b *rebuilding) different(ctx context.Context, q entries.Queryer, end bool) (list []entries.Row, err error) {
 	for _, ch := range b.ready {
-		e := entryWrite{ch.Entry.ID, ch.Entry.Seq, string(record.JSON(ch.Entry)), len(ch.Entry.Attachments)}
-		b.made[e.id] = true
-		var have string
-		err := q.QueryRowContext(ctx, `SELECT data FROM entry WHERE id = ? AND seq = ?`, e.id, e.seq).Scan(&have)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		e := entries.RowOf(ch.Entry)
+		b.made[e.ID] = true
+		have, err := entries.Stored(ctx, q, e.ID, e.Seq)
+		if err != nil {
 			return nil, err
 		}
 		switch {
-		case err == nil && have == e.data:
-		case err == nil && !end && isAhead(have, e.data):
+		case have == e.Data:
+		case !end && isAhead(have, e.Data):
 			b.ahead = append(b.ahead, ch)
 		default:
 			list = append(list, e)
@@ -246,10 +223,6 @@ func isAhead(stored, made string) bool {
 	return len(stored) > len(made) && json.Unmarshal([]byte(stored), &e) == nil && transcript.IsPrefixOf([]byte(made), &e)
 }
 
-type rowQuerier interface {
-	QueryRowContext(context.Context, string, ...any) *sql.Row
-}
-
 // store writes the different entries, in several transactions.
 func (b *rebuilding) store(ctx context.Context) error {
 	list, err := b.different(ctx, b.deps.Store.Read(), false)
@@ -259,10 +232,10 @@ func (b *rebuilding) store(ctx context.Context) error {
 	for len(list) > 0 {
 		n, size := 0, 0
 		for n < len(list) && n < batchEntries && size < batchOfBytes {
-			size += len(list[n].data)
+			size += len(list[n].Data)
 			n++
 		}
-		if err := b.deps.Store.Write(ctx, func(tx *sql.Tx) error { return b.write(ctx, tx, list[:n]) }); err != nil {
+		if err := b.deps.Store.Write(ctx, func(tx *sql.Tx) error { return entries.Replace(ctx, tx, b.session, list[:n]) }); err != nil {
 			return err
 		}
 		list = list[n:]
@@ -270,49 +243,16 @@ func (b *rebuilding) store(ctx context.Context) error {
 	return nil
 }
 
-// write stores entries in the place of the entries that older rules have made. A place keeps its row, since a search orders by rows.
-func (b *rebuilding) write(ctx context.Context, tx *sql.Tx, list []entryWrite) error {
-	for _, e := range list {
-		_, err := tx.ExecContext(ctx, `DELETE FROM entry WHERE id = ? AND (session <> ? OR seq <> ?)`, e.id, b.session, e.seq)
-		if err != nil {
-			return err
-		}
-		result, err := tx.ExecContext(ctx, `UPDATE entry SET id = ?, data = ?, attachments = ? WHERE session = ? AND seq = ?`, e.id, e.data, e.attachments, b.session, e.seq)
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			continue
-		}
-		if _, err := tx.ExecContext(ctx, `INSERT INTO entry (id, session, seq, data, attachments) VALUES (?, ?, ?, ?, ?)`, e.id, b.session, e.seq, e.data, e.attachments); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // drop deletes the entries of older rules that the present rules do not make, up to the last frame that was read.
 func (b *rebuilding) drop(ctx context.Context) error {
 	db := b.deps.Store
-	ids, err := record.Query(ctx, db.Read(), record.ScanText, `SELECT id FROM entry WHERE session = ? AND seq < ?`, b.session, (b.last+1)*transcript.PerFrame)
+	ids, err := b.entries.IDs(ctx, b.session, (b.last+1)*transcript.PerFrame)
 	if err != nil {
 		return err
 	}
 	ids = slices.DeleteFunc(ids, func(id string) bool { return b.made[id] })
 	for part := range slices.Chunk(ids, batchEntries) {
-		err := db.Write(ctx, func(tx *sql.Tx) error {
-			for _, id := range part {
-				if _, err := tx.ExecContext(ctx, `DELETE FROM entry WHERE id = ?`, id); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		if err := db.Write(ctx, func(tx *sql.Tx) error { return entries.Remove(ctx, tx, part) }); err != nil {
 			return err
 		}
 	}
@@ -338,15 +278,15 @@ func (b *rebuilding) finish(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, done := tx.ExecContext(ctx, `UPDATE session SET projection = ?, kept = 0 WHERE id = ?`, transcript.Projection, b.session)
-		return errors.Join(b.write(ctx, tx, list), b.saveTurns(ctx, tx), attachments.Use(ctx, tx, b.session, b.attached), done)
+		return errors.Join(entries.Replace(ctx, tx, b.session, list), b.saveTurns(ctx, tx), attachments.Use(ctx, tx, b.session, b.attached),
+			b.deps.SaveOutcome(ctx, tx, b.session, Rebuilt))
 	})
 }
 
 // saveTurns stores the missing turns of the journal and corrects the ends of the others. The times of stored turns stay, since they are
 // exacter.
 func (b *rebuilding) saveTurns(ctx context.Context, tx *sql.Tx) error {
-	have, err := storedTurns(ctx, tx, b.session)
+	have, err := entries.Ends(ctx, tx, b.session)
 	if err != nil {
 		return err
 	}
@@ -355,43 +295,14 @@ func (b *rebuilding) saveTurns(ctx context.Context, tx *sql.Tx) error {
 		if was, there := have[id]; there && t.sameAs(was) {
 			continue
 		}
-		failure := ""
-		if t.Error != nil {
-			failure = string(record.JSON(t.Error))
-		}
-		if _, err := tx.ExecContext(ctx, `INSERT INTO turn (id, session, generation, state, stop_reason, error, usage, started_at, ended_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state, stop_reason = excluded.stop_reason,
-			error = excluded.error, ended_at = max(ended_at, excluded.ended_at)`,
-			t.ID, t.Session, t.generation, t.State, t.StopReason, failure, string(t.Usage), t.StartedAt.UnixMilli(), record.OptionalMillis(t.EndedAt)); err != nil {
+		if err := entries.RestoreTurn(ctx, tx, &t.Turn, t.generation); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// storedTurns returns the turns of a session by their ids.
-func storedTurns(ctx context.Context, q journal.Queryer, session string) (map[string]turn, error) {
-	rows, err := q.QueryContext(ctx, `SELECT id, state, stop_reason, error FROM turn WHERE session = ?`, session)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	have := map[string]turn{}
-	for rows.Next() {
-		var t turn
-		var failure string
-		if err := rows.Scan(&t.ID, &t.State, &t.StopReason, &failure); err != nil {
-			return nil, err
-		}
-		if failure != "" && json.Unmarshal([]byte(failure), &t.Error) != nil {
-			t.Error = nil // the row is damaged
-		}
-		have[t.ID] = t
-	}
-	return have, rows.Err()
-}
-
 // sameAs reports whether the journal and the row agree on the end of a turn.
-func (t *retoldTurn) sameAs(stored turn) bool {
-	return (t.State == turnDone) == (stored.State == turnDone) && t.StopReason == stored.StopReason && (t.Error == nil) == (stored.Error == nil)
+func (t *retoldTurn) sameAs(stored entries.Turn) bool {
+	return (t.State == entries.TurnDone) == (stored.State == entries.TurnDone) && t.StopReason == stored.StopReason && (t.Error == nil) == (stored.Error == nil)
 }

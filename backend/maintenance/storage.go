@@ -50,7 +50,10 @@ func (m *Maintainer) Storage(ctx context.Context) (Storage, error) {
 	if s.Pending, err = m.deps.Search.Pending(ctx); err != nil {
 		return s, err
 	}
-	err = db.Read().QueryRowContext(ctx, `SELECT count(*), (SELECT count(*) FROM entry) FROM session`).Scan(&s.Sessions, &s.Entries)
+	if s.Entries, err = m.entries.Count(ctx); err != nil {
+		return s, err
+	}
+	err = db.Read().QueryRowContext(ctx, `SELECT count(*) FROM session`).Scan(&s.Sessions)
 	s.Rebuilding, s.Work = m.progress(), m.job.show()
 	return s, err
 }

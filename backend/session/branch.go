@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/attachments"
+	"deskhand/backend/entries"
 	"deskhand/backend/journal"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/requests"
@@ -78,7 +79,7 @@ func (c *core) copyPieces(ctx context.Context, f fork, id string, h inherited) e
 		err = inPieces(ctx, db, h.requests, func(tx *sql.Tx, part []*requests.Request) error { return requests.Save(ctx, tx, slices.Values(part)) })
 	}
 	if err == nil {
-		err = inPieces(ctx, db, h.entries, func(tx *sql.Tx, part []transcript.Change) error { return saveEntries(ctx, tx, id, part) })
+		err = inPieces(ctx, db, h.entries, func(tx *sql.Tx, part []transcript.Change) error { return entries.Save(ctx, tx, id, part) })
 	}
 	if err != nil {
 		return err
@@ -144,14 +145,14 @@ func (c *core) refolded(ctx context.Context, f fork, r row, last int64) (h inher
 
 // copied adds the parent's turns and requests that the fork's notes name, with ids of the fork. The parent may have gone on since the fork.
 func (c *core) copied(ctx context.Context, f fork, session string, h *inherited) error {
-	db, told := c.cfg.Store.Read(), map[string]bool{}
+	told := map[string]bool{}
 	for _, fr := range h.notes {
 		var n transcript.Note
 		if json.Unmarshal(fr.Data, &n) == nil {
 			told[n.Turn], told[n.Request] = true, true
 		}
 	}
-	turns, err := query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND state = 'done'`, f.parent.ID)
+	turns, err := c.entries.DoneTurns(ctx, f.parent.ID)
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (c *core) copied(ctx context.Context, f fork, session string, h *inherited)
 	for _, t := range turns {
 		t.ID, t.Session = renamedID(session, t.ID), session
 		if told[t.ID] {
-			h.turns = append(h.turns, &t)
+			h.turns = append(h.turns, &Turn{Turn: t})
 		}
 	}
 	for _, q := range requests {

@@ -26,6 +26,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/background"
+	"deskhand/backend/entries"
 	"deskhand/backend/feed"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
@@ -68,6 +69,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		secret:   cfg.Roster.Secrets().Redactor(),
 		erasing:  newErasing(),
 		remotes:  cfg.Remotes,
+		entries:  entries.New(cfg.Store),
 		requests: requests.New(cfg.Store),
 	}}
 	c.retire, c.approved = c.erased, c.approvedElsewhere
@@ -128,7 +130,7 @@ func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
 // running programs; then it handles deleted sessions and broken imports.
 func (c *Client) recover(ctx context.Context) error {
 	ids, err := query(ctx, c.cfg.Store.Read(), scanText,
-		`SELECT id FROM session WHERE deleted_at = 0 AND id IN (SELECT session FROM turn WHERE state <> 'done'
+		`SELECT id FROM session WHERE deleted_at = 0 AND id IN (`+entries.SessionsWithRunningTurn+`
 		UNION `+requests.SessionsWithWaiting+` UNION SELECT session FROM queue_item WHERE held = ''
 		UNION SELECT id FROM session WHERE CASE WHEN json_valid(facts) THEN json_extract(facts, '$.terminals') > 0 OR json_extract(facts, '$.goingOn') > 0 END)`)
 	if err != nil {

@@ -95,7 +95,6 @@ func (o *Continuations) handover(ctx context.Context, s Session) (*summary.Summa
 		}
 		after = part[len(part)-1].Seq
 	}
-	db := o.client.cfg.Store.Read()
 	asked, err := o.client.requests.Of(ctx, s.ID)
 	if err != nil {
 		return nil, err
@@ -105,12 +104,12 @@ func (o *Continuations) handover(ctx context.Context, s Session) (*summary.Summa
 			h.Decide(r)
 		}
 	}
-	last, err := query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? ORDER BY started_at DESC, id DESC LIMIT 1`, s.ID)
+	last, err := o.client.entries.NewestTurn(ctx, s.ID)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range last {
-		h.End(t.State, t.StopReason, t.Error)
+	if last != nil {
+		h.End(last.State, last.StopReason, last.Error)
 	}
 	return h, nil
 }

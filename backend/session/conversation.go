@@ -17,11 +17,11 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/attachments"
+	"deskhand/backend/entries"
 	"deskhand/backend/feed"
 	"deskhand/backend/inspect"
 	"deskhand/backend/journal"
 	"deskhand/backend/lifecycle"
-	"deskhand/backend/record"
 	"deskhand/backend/requests"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
@@ -541,7 +541,7 @@ func (v *conversation) prepare(id string, m said) {
 }
 
 func (v *conversation) newTurn(id string, prompt ...json.RawMessage) *Turn {
-	return &Turn{ID: id, Session: v.id, State: "running", StartedAt: Time{Time: time.Now()}, prompt: prompt}
+	return &Turn{Turn: entries.Turn{ID: id, Session: v.id, State: entries.TurnRunning, StartedAt: Time{Time: time.Now()}}, prompt: prompt}
 }
 
 const titleLength = 80
@@ -569,15 +569,14 @@ func (v *conversation) nameAfterAgent(was string) {
 	case title != "":
 		v.row.Title, v.row.titleBy = titleOf(title), titleByAgent
 	case was != "" && v.row.titleBy == titleByAgent:
-		first, err := query(v.c.lasting(), v.c.cfg.Store.Read(), scanJSON[transcript.Entry],
-			`SELECT data FROM entry WHERE session = ? AND `+storedKind+` = 'user' ORDER BY seq LIMIT 1`, v.id)
+		first, err := v.c.entries.FirstPrompt(v.c.lasting(), v.id)
 		if err != nil {
 			v.c.cfg.Logger.Error("the first prompt cannot be read", "session", v.id, "error", err)
 			return
 		}
 		v.row.Title, v.row.titleBy = "", "" // without a stored prompt, the next prompt names the session
-		for _, e := range first {
-			v.row.Title, v.row.titleBy = titleOf(said{text: e.Text, files: e.Attachments}.title()), titleByPrompt
+		if first != nil {
+			v.row.Title, v.row.titleBy = titleOf(said{text: first.Text, files: first.Attachments}.title()), titleByPrompt
 		}
 	}
 }
@@ -659,7 +658,7 @@ func (v *conversation) setConfig(option string, value json.RawMessage, then func
 // recover ends what ran when the program ended without closing the session. The transcript is folded anew from the journal, since the last
 // entries may not have been stored.
 func (v *conversation) recover(ctx context.Context) error {
-	db, journal := v.c.cfg.Store, v.frames
+	journal := v.frames
 	begun, damaged := v.refold(ctx, true)
 	if damaged != nil {
 		// One damaged conversation must not keep the program from starting. The entries that were shown are stored beside the journal.
@@ -670,7 +669,7 @@ func (v *conversation) recover(ctx context.Context) error {
 		v.fold.Facts, v.fold.FactsChanged = v.row.facts, false
 	}
 	v.fold.KeepOptions(v.row.facts)
-	turns, err := query(ctx, db.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND state <> 'done' ORDER BY started_at`, v.id)
+	turns, err := v.c.entries.RunningTurns(ctx, v.id)
 	if err != nil {
 		return err
 	}
@@ -679,8 +678,8 @@ func (v *conversation) recover(ctx context.Context) error {
 		return err
 	}
 	v.state = lifecycle.State{Base: lifecycle.Ready, Queue: v.state.Queue}
-	for i := range turns {
-		v.turn = &turns[i]
+	for _, t := range turns {
+		v.turn = &Turn{Turn: t}
 		v.state.Base, v.state.Turn, v.state.Sent = lifecycle.Working, v.turn.ID, true
 	}
 	if damaged == nil { // a damaged journal does not tell whether the prompt was sent
@@ -726,22 +725,10 @@ func (v *conversation) keepStored(ctx context.Context, journal int64, ended bool
 	if err != nil {
 		return err
 	}
-	rows, err := v.c.cfg.Store.Read().QueryContext(ctx, `SELECT data FROM entry WHERE session = ?`, v.id)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		stored, err := scanJSON[transcript.Entry](rows)
-		if record.Damaged(err) { // the journal still has the entry
-			continue
-		}
-		if err != nil {
-			return err
-		}
+	err = v.c.entries.Readable(ctx, v.id, func(stored transcript.Entry) { // the journal still has an entry that cannot be read
 		f := folded[stored.ID]
 		if f != nil && f.Seq > unmade[f.Kind] && transcript.IsPrefixOf(mustJSON(&stored), f) {
-			continue
+			return
 		}
 		cutOff := ended && stored.CutOff(Time{Time: time.Now()})
 		switch {
@@ -751,9 +738,12 @@ func (v *conversation) keepStored(ctx context.Context, journal int64, ended bool
 		case cutOff: // the frames that began the entry are lost
 			v.fold.Touch(&stored)
 		}
+	})
+	if err != nil {
+		return err
 	}
 	v.fold.Forget(same)
-	return rows.Err()
+	return nil
 }
 
 // madeAnew finds entries that the fold of a damaged journal made wrongly because the frame that began an entry is lost. Text that belongs
@@ -761,30 +751,23 @@ func (v *conversation) keepStored(ctx context.Context, journal int64, ended bool
 // text is appended to the entry before: unmade holds, for each kind, the seq of the newest stored entry that was not folded; folded entries
 // with a seq up to that one may hold text of other entries.
 func (v *conversation) madeAnew(ctx context.Context, journal int64, folded map[string]*transcript.Entry) (unmade map[string]int64, again map[*transcript.Entry]bool, err error) {
-	rows, err := v.c.cfg.Store.Read().QueryContext(ctx, `SELECT id, seq, coalesce(`+storedKind+`, '') FROM entry WHERE session = ? ORDER BY seq`, v.id)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer rows.Close()
 	unmade, again = map[string]int64{}, map[*transcript.Entry]bool{}
 	stored := map[string]bool{}
-	for rows.Next() {
-		var id, kind string
-		var seq int64
-		if err := rows.Scan(&id, &seq, &kind); err != nil {
-			return nil, nil, err
-		}
+	err = v.c.entries.Kinds(ctx, v.id, func(id, kind string, seq int64) {
 		stored[id] = true
 		if folded[id] == nil {
 			unmade[kind] = seq
 		}
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	for id, e := range folded {
 		if !stored[id] && e.Seq < (journal+1)*transcript.PerFrame {
 			again[e] = true
 		}
 	}
-	return unmade, again, rows.Err()
+	return unmade, again, nil
 }
 
 // quit ends the conversation when the program ends: a running turn ends as interrupted, and the agent ends. When the last step could not be

@@ -13,6 +13,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/attachments"
 	"deskhand/backend/background"
+	"deskhand/backend/entries"
 	"deskhand/backend/feed"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
@@ -133,6 +134,7 @@ type core struct {
 	attachments *attachments.Library
 	launch      *launch.Gate
 	remotes     *remotes.Library
+	entries     *entries.Library
 	requests    *requests.Library
 	rules       *rulebook.Book
 	shells      *shells.Library

@@ -28,8 +28,7 @@ func (d *deletion) used(ctx context.Context) (used bool, err error) {
 	if s := d.v.look(); s.Turn != nil || s.Queue > 0 || s.Draft != "" || len(s.Attachments) > 0 {
 		return true, nil
 	}
-	err = d.v.c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM turn WHERE session = ?)`, d.v.id).Scan(&used)
-	return used, err
+	return d.v.c.entries.HasTurn(ctx, d.v.id)
 }
 
 func notFound(id string) error { return fmt.Errorf("session %s: %w", id, ErrNotFound) }

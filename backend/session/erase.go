@@ -123,10 +123,7 @@ func (c eraser) run() {
 	}
 }
 
-const (
-	eraseAgain   = 10 * time.Second
-	eraseEntries = 50 // rows in one transaction: entries are longer than frames
-)
+const eraseAgain = 10 * time.Second
 
 // erase erases the rows of a session. The session's own row goes last, so that a start finds a session that is half erased.
 func (c eraser) erase(ctx context.Context, id string) error {
@@ -137,19 +134,8 @@ func (c eraser) erase(ctx context.Context, id string) error {
 	if err := c.journal.Erase(ctx, id); err != nil {
 		return err
 	}
-	for more := true; more; {
-		err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { // a trigger removes the entries from the search index
-			result, err := tx.ExecContext(ctx, `DELETE FROM entry WHERE rowid IN (SELECT rowid FROM entry WHERE session = ?1 LIMIT ?2)`, id, eraseEntries)
-			if err != nil {
-				return err
-			}
-			n, err := result.RowsAffected()
-			more = n > 0
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	if err := c.entries.Erase(ctx, id); err != nil {
+		return err
 	}
 	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
 		err := keepStray(ctx, tx, id)

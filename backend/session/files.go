@@ -49,8 +49,7 @@ func (c *Client) SessionFiles(ctx context.Context, id string, before int64, limi
 	if before <= 0 {
 		before = lastSeq
 	}
-	entries, err := query(ctx, c.cfg.Store.Read(), scanJSON[transcript.Entry],
-		`SELECT data FROM entry WHERE session = ? AND seq < ? AND attachments > 0 ORDER BY seq DESC LIMIT ?`, id, before, limit+1)
+	entries, err := c.entries.WithAttachments(ctx, id, before, limit+1)
 	page := Page[SessionFile]{Items: []SessionFile{}}
 	for i := range entries {
 		e := &entries[i]

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"deskhand/backend/entries"
 	"deskhand/backend/journal"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/rulebook"
@@ -132,7 +133,7 @@ func (m *move) save(ctx context.Context, tx *sql.Tx) error {
 		told, _ := t.Take()
 		cwd, directories := m.paths(v)
 		_, err := tx.ExecContext(ctx, `UPDATE session SET cwd = ?, directories = ? WHERE id = ?`, cwd, string(mustJSON(directories)), v.id)
-		if err := errors.Join(err, journal.Append(ctx, tx, v.id, []journal.Stored{journal.Short(f)}), saveEntries(ctx, tx, v.id, told)); err != nil {
+		if err := errors.Join(err, journal.Append(ctx, tx, v.id, []journal.Stored{journal.Short(f)}), entries.Save(ctx, tx, v.id, told)); err != nil {
 			return err
 		}
 	}

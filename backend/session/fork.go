@@ -157,12 +157,13 @@ func (w *forkRequests) unspokenParent() (parent string) {
 	if w.v.row.Origin == nil || w.v.row.Origin.Kind != originFork {
 		return ""
 	}
-	err := w.v.c.cfg.Store.Read().QueryRowContext(w.v.c.ctx, `SELECT acp_session_id FROM session s WHERE id = ?1 AND deleted_at = 0 AND NOT EXISTS
-		(SELECT 1 FROM turn WHERE session = ?2 AND started_at >= ?3 AND state = 'done' OR session = s.id
-			AND started_at > (SELECT coalesce(max(started_at), 0) FROM turn WHERE session = ?2 AND started_at < ?3))`,
-		w.v.row.Origin.Session, w.v.id, millis(w.v.row.CreatedAt.Time)).Scan(&parent)
-	if err != nil {
-		return "" // the parent is deleted or has gone on
+	from := w.v.row.Origin.Session
+	spoken, err := w.v.c.entries.HasSpoken(w.v.c.ctx, w.v.id, from, millis(w.v.row.CreatedAt.Time))
+	if err != nil || spoken {
+		return ""
+	}
+	if w.v.c.cfg.Store.Read().QueryRowContext(w.v.c.ctx, `SELECT acp_session_id FROM session WHERE id = ? AND deleted_at = 0`, from).Scan(&parent) != nil {
+		return "" // the parent is deleted
 	}
 	return parent
 }

@@ -194,27 +194,22 @@ func (c *Client) store(ctx context.Context, r row) (*conversation, error) {
 // dropHalfImported removes stored entries of imports that did not complete. Entries from before the import or after it broke off stay, such
 // as a line that the agent has printed.
 func (m *Imports) dropHalfImported(ctx context.Context) error {
-	const half = `coalesce(` + storedKind + `, '') NOT IN ('divider', 'notice', 'request')
-		AND CASE WHEN json_valid(data) THEN coalesce(json_extract(data, '$.turn'), '') ELSE '' END = ''`
-	ids, err := query(ctx, m.client.cfg.Store.Read(), scanText, `SELECT DISTINCT session FROM entry WHERE session IN (SELECT id FROM session WHERE origin <> ''
-		AND CASE WHEN json_valid(origin) AND json_valid(facts) THEN json_extract(origin, '$.kind') = ? AND coalesce(json_extract(facts, '$.imported'), 0) = 0 END) AND `+half, originImport)
+	ids, err := query(ctx, m.client.cfg.Store.Read(), scanText, `SELECT id FROM session WHERE origin <> ''
+		AND CASE WHEN json_valid(origin) AND json_valid(facts) THEN json_extract(origin, '$.kind') = ? AND coalesce(json_extract(facts, '$.imported'), 0) = 0 END`, originImport)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		from, to, err := m.lastImport(ctx, id)
-		if err != nil {
+		if has, err := m.client.entries.HasImported(ctx, id); err != nil {
 			return err
-		}
-		rows, err := query(ctx, m.client.cfg.Store.Read(), scanInt, `SELECT rowid FROM entry WHERE session = ? AND seq >= ? AND seq < ? AND `+half,
-			id, from*transcript.PerFrame, to*transcript.PerFrame)
-		if err != nil {
-			return err
-		}
-		if len(rows) == 0 { // a start on a full disk writes nothing
+		} else if !has {
 			continue
 		}
-		if err := m.client.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return each(ctx, tx, `DELETE FROM entry WHERE rowid = ?`, rows) }); err != nil {
+		from, to, err := m.lastImport(ctx, id)
+		if err == nil {
+			err = m.client.entries.RemoveImported(ctx, id, from*transcript.PerFrame, to*transcript.PerFrame)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -239,15 +234,3 @@ func (m *Imports) lastImport(ctx context.Context, session string) (from, to int6
 	})
 	return from, to, err
 }
-
-// each executes a statement once for each row.
-func each(ctx context.Context, tx *sql.Tx, statement string, rows []int64) error {
-	for _, row := range rows {
-		if _, err := tx.ExecContext(ctx, statement, row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func scanInt(s scanner) (n int64, err error) { return n, s.Scan(&n) }

@@ -3,6 +3,7 @@ package session
 import (
 	"testing"
 
+	"deskhand/backend/entries"
 	"deskhand/backend/transcript"
 )
 
@@ -51,7 +52,7 @@ func TestLateEntryStaysLateWhenUsageIsTold(t *testing.T) {
 		"the turn's state":    {func(v *conversation) { v.step.turns = map[string]*Turn{"t": v.turn} }, false},
 		"it is due":           {func(v *conversation) { v.saveRow(); v.overdue = true }, false},
 	} {
-		v := &conversation{turn: &Turn{ID: "t"}}
+		v := &conversation{turn: &Turn{Turn: entries.Turn{ID: "t"}}}
 		v.late.Store(&late{})
 		c.alter(v)
 		stored, now := v.spare([]transcript.Change{grown})

@@ -3,11 +3,11 @@ package session
 import (
 	"encoding/json"
 
+	"deskhand/backend/entries"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/record"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
-	"deskhand/backend/undo"
 	"deskhand/backend/workspace"
 	"deskhand/backend/worktrees"
 )
@@ -69,15 +69,7 @@ type Origin struct {
 
 // Turn is one prompt, until the agent stops.
 type Turn struct {
-	ID         string                `json:"id"`
-	Session    string                `json:"session"`
-	State      string                `json:"state" enum:"running,requires_action,done"`
-	StopReason string                `json:"stopReason,omitempty" doc:"ACP's end_turn, max_tokens, max_turn_requests, refusal, cancelled; ours: error, agent_exited, interrupted"`
-	Error      *transcript.TurnError `json:"error,omitempty"`
-	StartedAt  Time                  `json:"startedAt"`
-	EndedAt    *Time                 `json:"endedAt,omitempty"`
-	Usage      json.RawMessage       `json:"usage,omitempty" doc:"As the agent reported it"`
-	Changes    *undo.TurnChanges     `json:"changes,omitempty" doc:"What became of the directory's files; absent while it runs, and of turns of before there were snapshots"`
+	entries.Turn
 
 	prompt      []json.RawMessage       // content blocks for the agent
 	attachments []transcript.Attachment // files of the prompt; more content blocks are composed from them once the agent's capabilities are known

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"deskhand/backend/entries"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/remote"
 	"deskhand/backend/remotes"
@@ -37,7 +38,7 @@ func (c remoteSessions) leftAgents(ctx context.Context, place, further string) (
 
 // outlived lists the remote agents of sessions without a running turn. outlived must be called before the first turn starts.
 func (c remoteSessions) outlived(ctx context.Context) ([]leftAgent, error) {
-	return c.leftAgents(ctx, "", ` AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.session = session.id AND state <> 'done')`)
+	return c.leftAgents(ctx, "", ` AND id NOT IN (`+entries.SessionsWithRunningTurn+`)`)
 }
 
 // endLeft ends a remote agent, and logs a failure. An agent of a removed place is only forgotten, since its runtime can no longer be asked.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/entries"
 	"deskhand/backend/journal"
 	"deskhand/backend/transcript"
 )
@@ -23,7 +24,7 @@ func TestUnsentRequestsLeaveOutAnsweredOnes(t *testing.T) {
 		f.N, f.Generation = int64(n), 1
 		past.take(f)
 	}
-	v := conversation{turn: &Turn{ID: "t"}}
+	v := conversation{turn: &Turn{Turn: entries.Turn{ID: "t"}}}
 	v.remote.v = &v
 	lines, again := v.remote.unsent(t.Context(), &past, 1)
 	if !again || len(lines) != 2 || len(lines[0]) != 0 || len(lines[1]) == 0 || past.prompted.at != 1 {

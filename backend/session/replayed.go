@@ -36,8 +36,7 @@ func (a *agentProcess) expectReplay() { a.replay = &replay{Replay: history.Expec
 // storedEnd returns the last messages and tool calls of the agent's session, as stored.
 func (v *conversation) storedEnd() []history.Said {
 	const newest = 200
-	list, err := query(v.c.lasting(), v.c.cfg.Store.Read(), scanJSON[transcript.Entry],
-		`SELECT data FROM entry WHERE session = ? ORDER BY seq DESC LIMIT ?`, v.id, newest)
+	list, err := v.c.entries.Newest(v.c.lasting(), v.id, newest)
 	if err != nil {
 		v.c.cfg.Logger.Warn("the end of a conversation cannot be read", "session", v.id, "error", err) // then the agent's silence marks the end
 		return nil

@@ -7,10 +7,11 @@ import (
 	"iter"
 	"time"
 
+	"deskhand/backend/entries"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/maintenance"
 	"deskhand/backend/record"
 	"deskhand/backend/transcript"
-	"deskhand/backend/undo"
 	"deskhand/backend/workspace"
 )
 
@@ -118,35 +119,31 @@ func (r *row) save(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-func saveEntries(ctx context.Context, tx *sql.Tx, session string, entries []transcript.Change) error {
-	if len(entries) == 0 {
-		return nil
+// saveOutcome stores what became of the transcript of a session.
+func saveOutcome(ctx context.Context, tx *sql.Tx, session string, o maintenance.Outcome) (err error) {
+	switch o {
+	case maintenance.Rebuilt:
+		_, err = tx.ExecContext(ctx, `UPDATE session SET projection = ?, kept = 0 WHERE id = ?`, transcript.Projection, session)
+	case maintenance.Unreadable:
+		_, err = tx.ExecContext(ctx, `UPDATE session SET projection = ? WHERE id = ?`, -transcript.Projection, session)
+	case maintenance.Kept:
+		_, err = tx.ExecContext(ctx, `UPDATE session SET kept = 1 WHERE id = ?`, session)
 	}
-	upsert, err := tx.PrepareContext(ctx, `INSERT INTO entry (id, session, seq, data, attachments) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET data = excluded.data, attachments = excluded.attachments`)
-	if err != nil {
-		return err
+	return err
+}
+
+// turnsOf returns stored turns as turns of a conversation.
+func turnsOf(list []entries.Turn) []Turn {
+	turns := make([]Turn, len(list))
+	for i, t := range list {
+		turns[i].Turn = t
 	}
-	defer upsert.Close()
-	for _, c := range entries {
-		if _, err := upsert.ExecContext(ctx, c.Entry.ID, session, c.Entry.Seq, string(mustJSON(c.Entry)), len(c.Entry.Attachments)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return turns
 }
 
 func saveTurns(ctx context.Context, tx *sql.Tx, turns iter.Seq[*Turn]) error {
 	for t := range turns {
-		failure := ""
-		if t.Error != nil {
-			failure = string(mustJSON(t.Error))
-		}
-		if _, err := tx.ExecContext(ctx, `INSERT INTO turn (id, session, generation, state, stop_reason, error, usage, started_at, ended_at)
-			VALUES (?, ?, (SELECT generation FROM session WHERE id = ?), ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET state = excluded.state, stop_reason = excluded.stop_reason, error = excluded.error,
-			usage = excluded.usage, ended_at = excluded.ended_at`,
-			t.ID, t.Session, t.Session, t.State, t.StopReason, failure, string(t.Usage), millis(t.StartedAt.Time), optionalMillis(t.EndedAt)); err != nil {
+		if err := entries.SaveTurn(ctx, tx, &t.Turn); err != nil {
 			return err
 		}
 	}
@@ -158,44 +155,7 @@ func query[T any](ctx context.Context, db *sql.DB, scan func(scanner) (T, error)
 	return record.Query(ctx, db, scan, text, args...)
 }
 
-func scanJSON[T any](s scanner) (T, error) { return record.ScanJSON[T](s) }
-
-// scanEntry scans the id, the seq and the record of an entry. A notice takes the place of a record that was damaged on the disk.
-func scanEntry(s scanner) (e transcript.Entry, err error) {
-	var id, data string
-	var seq int64
-	if err := s.Scan(&id, &seq, &data); err != nil {
-		return e, err
-	}
-	if json.Unmarshal([]byte(data), &e) == nil && e.Complete() {
-		return e, nil
-	}
-	return transcript.Entry{ID: id, Seq: seq, Kind: "notice", Notice: &transcript.Notice{
-		Severity: "error", Title: "This part of the conversation was damaged on the disk",
-		Description: "deskhand verify tells whether the journal still has it.",
-	}}, nil
-}
-
 func scanText(s scanner) (string, error) { return record.ScanText(s) }
-
-func scanTurn(s scanner) (Turn, error) {
-	var t Turn
-	var failure, usage, changes string
-	var started, ended int64
-	if err := s.Scan(&t.ID, &t.Session, &t.State, &t.StopReason, &failure, &usage, &started, &ended, &changes); err != nil {
-		return t, err
-	}
-	if t.State == "done" {
-		t.Changes = stored[*undo.TurnChanges](changes)
-	}
-	t.Error, t.Usage = stored[*transcript.TurnError](failure), stored[json.RawMessage](usage)
-	t.StartedAt = fromMillis(started)
-	if ended != 0 {
-		at := fromMillis(ended)
-		t.EndedAt = &at
-	}
-	return t, nil
-}
 
 // attachmentsIn decodes the attachments of a column.
 func attachmentsIn(text string) (list []transcript.Attachment, err error) {
@@ -215,9 +175,6 @@ func attachmentsText(list []transcript.Attachment) string {
 	}
 	return string(mustJSON(list))
 }
-
-const turnColumns = `id, session, state, stop_reason, error, usage, started_at, ended_at,
-	` + undo.ColumnOfTurn
 
 func scanQueueItem(s scanner) (QueueItem, error) {
 	var q QueueItem
@@ -249,7 +206,3 @@ func saveQueue(ctx context.Context, tx *sql.Tx, items []QueueItem, gone []string
 }
 
 const queueColumns = `id, session, position, held, message, created_at, attachments`
-
-// storedKind is the kind of the record in column data, in SQL. storedKind is null for records of older versions that are nested deeper than
-// SQLite reads (tooDeep): without json_valid such a record would end the whole query with an error.
-const storedKind = `CASE WHEN json_valid(data) THEN json_extract(data, '$.kind') END`

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"deskhand/backend/entries"
 	"deskhand/backend/feed"
 	"deskhand/backend/journal"
 	"deskhand/backend/requests"
@@ -107,21 +108,21 @@ func (s *step) empty() bool {
 }
 
 // save stores the step and the entries. An imported history is stored in pieces, most of it before the step.
-func (s *step) save(ctx context.Context, db *store.DB, session string, entries []transcript.Change) error {
+func (s *step) save(ctx context.Context, db *store.DB, session string, changes []transcript.Change) error {
 	if s.imported {
 		var err error
-		if entries, err = saveAhead(ctx, db, session, entries); err != nil {
+		if changes, err = saveAhead(ctx, db, session, changes); err != nil {
 			return err
 		}
 	}
 	if journal.HasBlobs(s.frames) {
-		return db.Blobs.Keep(func() error { return s.write(ctx, db, session, entries) })
+		return db.Blobs.Keep(func() error { return s.write(ctx, db, session, changes) })
 	}
-	return s.write(ctx, db, session, entries)
+	return s.write(ctx, db, session, changes)
 }
 
 // write stores the step and the entries in one transaction.
-func (s *step) write(ctx context.Context, db *store.DB, session string, entries []transcript.Change) error {
+func (s *step) write(ctx context.Context, db *store.DB, session string, changes []transcript.Change) error {
 	frames, err := journal.Of(db).Encode(s.frames)
 	if err != nil {
 		return err
@@ -142,7 +143,7 @@ func (s *step) write(ctx context.Context, db *store.DB, session string, entries 
 		if err := journal.Append(ctx, tx, session, frames); err != nil {
 			return err
 		}
-		if err := saveEntries(ctx, tx, session, entries); err != nil {
+		if err := entries.Save(ctx, tx, session, changes); err != nil {
 			return err
 		}
 		if err := errors.Join(saveTurns(ctx, tx, maps.Values(s.turns)), requests.Save(ctx, tx, maps.Values(s.requests)), saveQueue(ctx, tx, s.queue, s.unqueued),
@@ -168,9 +169,9 @@ func (s *step) saveDeletion(ctx context.Context, tx *sql.Tx, session string) err
 
 // saveAhead stores most of a history before the step that ends its import, and returns the entries left for that step. When the program
 // ends in between, dropHalfImported removes the stored part.
-func saveAhead(ctx context.Context, db *store.DB, session string, entries []transcript.Change) ([]transcript.Change, error) {
-	ahead := max(0, len(entries)-1) / savedAtOnce * savedAtOnce
-	return entries[ahead:], inPieces(ctx, db, entries[:ahead], func(tx *sql.Tx, part []transcript.Change) error { return saveEntries(ctx, tx, session, part) })
+func saveAhead(ctx context.Context, db *store.DB, session string, changes []transcript.Change) ([]transcript.Change, error) {
+	ahead := max(0, len(changes)-1) / savedAtOnce * savedAtOnce
+	return changes[ahead:], inPieces(ctx, db, changes[:ahead], func(tx *sql.Tx, part []transcript.Change) error { return entries.Save(ctx, tx, session, part) })
 }
 
 // inPieces stores rows in transactions of savedAtOnce rows.

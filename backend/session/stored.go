@@ -5,11 +5,12 @@ import (
 	"maps"
 	"slices"
 
+	"deskhand/backend/entries"
 	"deskhand/backend/requests"
 	"deskhand/backend/store"
 )
 
-// The functions of this file read stored rows of sessions, turns and requests for the packages above session.
+// The functions of this file read stored sessions, turns and requests for the packages above session.
 
 // IDs returns the ids of all sessions that are not deleted, the oldest first.
 func IDs(ctx context.Context, db *store.DB) ([]string, error) {
@@ -17,20 +18,17 @@ func IDs(ctx context.Context, db *store.DB) ([]string, error) {
 }
 
 // Complete adds the turns and requests that the entries of a transcript name, the running turns, and the waiting requests.
-//
-// The turns and requests are looked up by their ids: a range of time would have to be found among all turns of the session. The plus in the
-// query keeps SQLite from the index by session for the same reason: few turns run in all sessions together.
 func Complete(ctx context.Context, db *store.DB, id string, t Transcript) (_ Transcript, err error) {
 	turns, asked := map[string]bool{}, map[string]bool{}
 	for i := range t.Items {
 		turns[t.Items[i].Turn] = true
 		asked[t.Items[i].Request] = true
 	}
-	t.Turns, err = query(ctx, db.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE id IN (SELECT value FROM json_each(?)
-		UNION SELECT id FROM turn WHERE state <> 'done' AND +session = ?) ORDER BY started_at, id`, namesOf(turns), id)
+	named, err := entries.New(db).NamedOrRunningTurns(ctx, namesOf(turns), id)
 	if err != nil {
 		return Transcript{}, err
 	}
+	t.Turns = turnsOf(named)
 	t.Requests, err = requests.New(db).NamedOrWaiting(ctx, namesOf(asked), id)
 	return t, err
 }

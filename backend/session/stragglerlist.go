@@ -71,8 +71,7 @@ func (g *Stragglers) End(ctx context.Context, session, entry string) error {
 
 // wasStraggler returns nil for an entry of kind straggler, and not found for any other entry.
 func (g *Stragglers) was(ctx context.Context, session, entry string) error {
-	var is bool
-	err := g.client.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM entry WHERE session = ? AND id = ? AND `+storedKind+` = 'straggler')`, session, entry).Scan(&is)
+	is, err := g.client.entries.HasStraggler(ctx, session, entry)
 	if err == nil && !is {
 		err = notFound(entry)
 	}

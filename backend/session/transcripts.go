@@ -84,8 +84,7 @@ func (r *Transcripts) older(ctx context.Context, id string, before int64, limit 
 		return nil, false, err
 	}
 	late := *v.late.Load()
-	items, err = query(ctx, r.client.cfg.Store.Read(), scanEntry, `SELECT id, seq, data FROM
-		(SELECT id, seq, data FROM entry WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT ?) ORDER BY seq`, id, before, limit+1)
+	items, err = r.client.entries.Before(ctx, id, before, limit+1)
 	items = late.over(items)
 	if len(items) > limit {
 		return items[1:], true, err
@@ -100,7 +99,7 @@ func (r *Transcripts) newer(ctx context.Context, id string, after int64, limit i
 		return nil, false, err
 	}
 	late := *v.late.Load()
-	items, err = query(ctx, r.client.cfg.Store.Read(), scanEntry, `SELECT id, seq, data FROM entry WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`, id, after, limit+1)
+	items, err = r.client.entries.After(ctx, id, after, limit+1)
 	items = late.over(items)
 	if len(items) > limit {
 		return items[:limit], true, err

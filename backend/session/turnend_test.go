@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/entries"
 	"deskhand/backend/export"
 	"deskhand/backend/session"
 	"deskhand/backend/transcript"
@@ -78,14 +79,14 @@ func TestTurnEndWords(t *testing.T) {
 		turn session.Turn
 		exit *transcript.Exit
 	}{
-		"":                                           {session.Turn{StopReason: "end_turn"}, nil},
-		"stopped before it was done":                 {session.Turn{StopReason: "cancelled"}, nil},
-		"Bot ended, exit code 3":                     {session.Turn{StopReason: "agent_exited"}, died},
-		"Bot ended before it had answered":           {session.Turn{StopReason: "agent_exited"}, nil},
-		"Bot could not be started: no answer":        {session.Turn{StopReason: "agent_exited"}, lost},
-		"Bot failed: no (-1)":                        {session.Turn{StopReason: "error", Error: &transcript.TurnError{Code: -1, Message: "no"}}, nil},
-		"interrupted: Deskhand ended while this ran": {session.Turn{StopReason: "interrupted"}, nil},
-		"ended early: tired":                         {session.Turn{StopReason: "tired"}, nil},
+		"":                                           {session.Turn{Turn: entries.Turn{StopReason: "end_turn"}}, nil},
+		"stopped before it was done":                 {session.Turn{Turn: entries.Turn{StopReason: "cancelled"}}, nil},
+		"Bot ended, exit code 3":                     {session.Turn{Turn: entries.Turn{StopReason: "agent_exited"}}, died},
+		"Bot ended before it had answered":           {session.Turn{Turn: entries.Turn{StopReason: "agent_exited"}}, nil},
+		"Bot could not be started: no answer":        {session.Turn{Turn: entries.Turn{StopReason: "agent_exited"}}, lost},
+		"Bot failed: no (-1)":                        {session.Turn{Turn: entries.Turn{StopReason: "error", Error: &transcript.TurnError{Code: -1, Message: "no"}}}, nil},
+		"interrupted: Deskhand ended while this ran": {session.Turn{Turn: entries.Turn{StopReason: "interrupted"}}, nil},
+		"ended early: tired":                         {session.Turn{Turn: entries.Turn{StopReason: "tired"}}, nil},
 	} {
 		if got := tc.turn.Words("Bot", tc.exit); got != want {
 			t.Errorf("Words of a turn that ended by %s: got %q, want %q", tc.turn.StopReason, got, want)

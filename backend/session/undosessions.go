@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 
+	"deskhand/backend/entries"
 	"deskhand/backend/feed"
 	"deskhand/backend/undo"
 )
@@ -41,36 +42,45 @@ func (c undoSessions) running() (list []undo.Session) {
 // publish publishes an ended turn with its changes. A loaded conversation publishes the turn between two of its steps: the step that ends the turn
 // is stored before the events of the step are published, and a reader who waits for the end of a turn must have seen all entries by then.
 func (c undoSessions) publish(ctx context.Context, turn string) error {
-	turns, err := c.ended(ctx, turn)
-	for _, t := range turns {
-		c.mu.Lock()
-		v := c.live[t.Session]
-		c.mu.Unlock()
-		if v == nil {
-			c.publishTurn(t)
-			continue
-		}
-		c.background.Start(func() {
-			v.post(func() {
-				now, err := c.ended(c.ctx, turn)
-				if err != nil {
-					c.cfg.Logger.Error("the changes of a turn cannot be read", "session", v.id, "error", err)
-				}
-				for _, t := range now {
-					c.publishTurn(t)
-				}
-			})
-		})
+	t, err := c.ended(ctx, turn)
+	if t == nil {
+		return err
 	}
-	return err
+	c.mu.Lock()
+	v := c.live[t.Session]
+	c.mu.Unlock()
+	if v == nil {
+		c.publishTurn(t)
+		return nil
+	}
+	c.background.Start(func() {
+		v.post(func() {
+			now, err := c.ended(c.ctx, turn)
+			if err != nil {
+				c.cfg.Logger.Error("the changes of a turn cannot be read", "session", v.id, "error", err)
+			}
+			if now != nil {
+				c.publishTurn(now)
+			}
+		})
+	})
+	return nil
 }
 
-// ended returns a turn if the turn has ended and its session is not deleted.
-func (c undoSessions) ended(ctx context.Context, turn string) ([]Turn, error) {
-	return query(ctx, c.cfg.Store.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE id = ? AND state = 'done'
-		AND session IN (SELECT id FROM session WHERE deleted_at = 0)`, turn)
+// ended returns a turn, or nil when the turn has not ended or its session is deleted.
+func (c undoSessions) ended(ctx context.Context, turn string) (*entries.Turn, error) {
+	t, err := c.entries.DoneTurn(ctx, turn)
+	if t == nil {
+		return nil, err
+	}
+	var is bool
+	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM session WHERE id = ? AND deleted_at = 0)`, t.Session).Scan(&is)
+	if err != nil || !is {
+		return nil, err
+	}
+	return t, nil
 }
 
-func (c undoSessions) publishTurn(t Turn) {
+func (c undoSessions) publishTurn(t *entries.Turn) {
 	c.feed.Publish(feed.Event{Session: t.Session, Type: eventTurn, Data: mustJSON(t)})
 }

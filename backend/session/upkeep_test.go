@@ -101,7 +101,8 @@ func (s *shelf) fold(id string) {
 	s.exec(`UPDATE session SET projection = 1 WHERE id = ?`, id)
 	m := maintenance.New(maintenance.Deps{
 		Store: s.db, Logger: slog.New(slog.DiscardHandler), Search: search.New(search.Deps{Store: s.db, Logger: slog.New(slog.DiscardHandler)}),
-		Publish: func(kind, _ string, rec any) { s.t.Errorf("folding %s published %s: %v", id, kind, rec) },
+		SaveOutcome: saveOutcome,
+		Publish:     func(kind, _ string, rec any) { s.t.Errorf("folding %s published %s: %v", id, kind, rec) },
 	})
 	if err := m.Update(context.Background(), id); err != nil {
 		s.t.Fatal(err)
@@ -228,7 +229,7 @@ func TestRebuildWakesTheIndex(t *testing.T) {
 	s := openShelf(t)
 	s.put("s", newStoryteller(t, 1).tell(1))
 	c := &Client{core: &core{cfg: Config{Store: s.db, Search: s.index()}, feed: feed.New()}}
-	c.maintainer = maintenance.New(maintenance.Deps{Store: s.db, Search: c.cfg.Search})
+	c.maintainer = maintenance.New(maintenance.Deps{Store: s.db, Search: c.cfg.Search, SaveOutcome: saveOutcome})
 	c.cfg.Search.Start(t.Context())
 	defer c.cfg.Search.Close()
 	pending := func() bool { return s.number(`SELECT count(*) FROM unsearched`) > 0 }

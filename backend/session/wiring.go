@@ -85,6 +85,7 @@ func openUndo(c *Client) *undo.Library {
 	return undo.New(undo.Deps{
 		Store: c.cfg.Store, Logger: c.cfg.Logger, Snapshots: c.cfg.Snapshots, Host: c.hosts.At, Writable: c.writable,
 		Enabled: func() bool { return c.cfg.Settings.Get().Snapshots }, Publish: sessions.publish, Running: sessions.running, Find: sessions.find,
+		Unfinished: c.entries.Unfinished,
 		HoldPrompt: c.cfg.HoldPrompt, LastLook: c.cfg.LastLook,
 	})
 }
@@ -122,6 +123,7 @@ func openMaintenance(c *Client) *maintenance.Maintainer {
 		Writable: c.writable, Running: c.Running, Search: c.cfg.Search,
 		Attachments: c.attachments, PruneSnapshots: c.undo.Prune, SnapshotBytes: c.undo.Bytes,
 		Workspaces: c.workspaces.List, KnownAgent: c.cfg.Agents.Known, SessionsOf: c.Imports().sessionsOf,
+		SaveOutcome: saveOutcome,
 		AgentSessions: func(ctx context.Context, agent, before string) (list []maintenance.AgentSession, next string, supported bool, err error) {
 			page, err := c.Imports().Sessions(ctx, agent, "", before)
 			for _, s := range page.Items {

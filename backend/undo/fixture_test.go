@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"deskhand/backend/entries"
 	"deskhand/backend/files"
 	"deskhand/backend/host"
 	"deskhand/backend/proxy"
@@ -107,7 +108,7 @@ func open(t *testing.T, dir string, cfg config) *fixture {
 	f.Library = undo.New(undo.Deps{
 		Store: f.db, Logger: slog.New(slog.DiscardHandler), Snapshots: f.snapshots, Host: hosts.At,
 		Enabled: func() bool { return !cfg.disabled }, Writable: func() error { return nil },
-		Publish: f.publish, Running: f.withTurns, Find: f.find, HoldPrompt: cfg.holdPrompt, LastLook: cfg.lastLook,
+		Publish: f.publish, Running: f.withTurns, Find: f.find, Unfinished: entries.New(f.db).Unfinished, HoldPrompt: cfg.holdPrompt, LastLook: cfg.lastLook,
 	})
 	t.Cleanup(f.close)
 	return f

@@ -196,7 +196,11 @@ func (l *Library) Recover(ctx context.Context) (take func(ctx context.Context), 
 	for _, turn := range open {
 		l.late[turn] = true
 	}
-	rows, err := l.turns(ctx, `WHERE ended = 0 AND turn NOT IN (SELECT id FROM turn WHERE state <> 'done')`)
+	unfinished, err := l.Unfinished(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := l.turns(ctx, `WHERE ended = 0 AND turn NOT IN (SELECT value FROM json_each(?))`, string(record.JSON(unfinished)))
 	return func(ctx context.Context) {
 		for _, row := range rows {
 			s, err := l.Find(ctx, row.session)

@@ -41,6 +41,9 @@ type Deps struct {
 	Running   func() []Session                               // the sessions whose turn runs
 	Find      func(context.Context, string) (Session, error) // a session by its id, as of its last stored step
 
+	// Unfinished returns the ids of the turns of all sessions that have not ended.
+	Unfinished func(context.Context) ([]string, error)
+
 	HoldPrompt time.Duration // how long a prompt waits for a snapshot at most; 0 = 300 ms
 	LastLook   time.Duration // how long the snapshot at the end of a turn may take; 0 = 30 s
 }
