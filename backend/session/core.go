@@ -153,7 +153,7 @@ const (
 )
 
 func (c *core) turnError(failure *acp.Error) *transcript.TurnError {
-	return &transcript.TurnError{Code: int64(failure.Code), Message: c.cfg.Roster.Secrets().Sentence(failure)}
+	return &transcript.TurnError{Code: int64(failure.Code), Message: c.cfg.Roster.Secrets().Sentence(failure), Kind: string(failure.Kind())}
 }
 
 // show completes a session with values that are not stored in its row: the agent's name, and the current state of its directory.

@@ -59,6 +59,7 @@ type Exit struct {
 type TurnError struct {
 	Code    int64  `json:"code"`
 	Message string `json:"message" doc:"The agent's message, followed by the parts of its error's data that the message does not say"`
+	Kind    string `json:"kind,omitempty" enum:"auth,rate_limit,network,refused,agent" doc:"What a person can do: log in, wait, look at the network, change the request, or look at the agent's log. Told by the code and the words of the error; absent of turns from before it was told"`
 }
 
 // Usage is how full the agent's context is.

@@ -4726,6 +4726,11 @@ export interface components {
         TurnError: {
             /** Format: int64 */
             code: number;
+            /**
+             * @description What a person can do: log in, wait, look at the network, change the request, or look at the agent's log. Told by the code and the words of the error; absent of turns from before it was told
+             * @enum {string}
+             */
+            kind?: "auth" | "rate_limit" | "network" | "refused" | "agent";
             /** @description The agent's message, followed by the parts of its error's data that the message does not say */
             message: string;
         };

@@ -32,6 +32,7 @@ async function show(items: Entry[], preface: (text: string) => void = () => unde
       now: 0,
       ways: {
         restart: nothing,
+        say: nothing,
         login: nothing,
         handOver: () => Promise.resolve(),
         fresh: nothing,

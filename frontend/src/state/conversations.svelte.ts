@@ -152,6 +152,11 @@ export class Conversations {
     await this.#try(this.#client.call('POST /client/sessions/{id}/restart', { path: { id } }));
   }
 
+  /** Sends a message that did not come from the composer. The draft stays. */
+  say(id: string, message: string, attachments: readonly string[] = []): Promise<boolean> {
+    return this.#try(this.#client.prompt(id, message, 'queue', attachments));
+  }
+
   changeQueued(id: string, item: string, patch: QueuePatch): Promise<boolean> {
     return this.#try(this.#client.changeQueued(id, item, patch));
   }

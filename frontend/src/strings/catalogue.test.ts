@@ -19,6 +19,7 @@ import { queue } from './queue';
 import { screens } from './screens';
 import { settings } from './settings';
 import { start } from './start';
+import { working } from './working';
 import { worktree } from './worktree';
 
 // Checks that the catalogue has every text of the screen, and no unused text.
@@ -28,7 +29,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|attachments|browse|cards|changes|discord|en|equip|inspect|keyboard|pages|panel|queue|screens|settings|start|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|attachments|browse|cards|changes|discord|en|equip|inspect|keyboard|pages|panel|queue|screens|settings|start|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -50,6 +51,7 @@ const parts = [
   screens,
   settings,
   start,
+  working,
   worktree,
 ];
 const keys = parts.flatMap((part) => Object.keys(part));

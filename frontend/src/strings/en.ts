@@ -356,7 +356,6 @@ export const en = {
   'file.not_shown': 'The change is too long to show, or is not text.',
   'file.written': 'Wrote',
   'footer.copy': 'Copy the answer',
-  'footer.error': '{message} (code {code})',
   'footer.tokens': '{n} tokens',
 
   'form.optional': 'optional',

@@ -15,6 +15,7 @@ import type { screens } from './screens';
 import type { settings } from './settings';
 import type { start } from './start';
 import { texts } from './texts';
+import type { working } from './working';
 import type { worktree } from './worktree';
 
 /** Keys of later-loaded texts (see addTexts) look like other keys. */
@@ -35,6 +36,7 @@ export type Key =
   | keyof typeof screens
   | keyof typeof settings
   | keyof typeof start
+  | keyof typeof working
   | keyof typeof worktree;
 type Params = Readonly<Record<string, string | number>>;
 
