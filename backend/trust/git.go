@@ -185,13 +185,24 @@ func (s *search) gitConfig(dir, below, file string, depth int) {
 		return
 	}
 	s.gitPrograms(dir, f, slices.DeleteFunc(slices.Clone(list), func(set git.Setting) bool {
-		return !set.Starts() && (set.Key != "core.worktree" || strings.Contains(below, "modules/"))
+		return !set.Starts() && (!includes(set) || !unfollowed(set.Value)) && (set.Key != "core.worktree" || strings.Contains(below, "modules/"))
 	}))
 	for _, set := range list {
-		if section, _, _ := strings.Cut(set.Key, "."); (section == "include" || section == "includeif") && strings.HasSuffix(set.Key, ".path") {
+		if includes(set) && !unfollowed(set.Value) {
 			s.included(dir, below, file, set.Value, depth)
 		}
 	}
+}
+
+// includes reports whether a setting names a further file of settings.
+func includes(set git.Setting) bool {
+	section, _, _ := strings.Cut(set.Key, ".")
+	return (section == "include" || section == "includeif") && strings.HasSuffix(set.Key, ".path")
+}
+
+// unfollowed reports whether only git knows which file a name means: in the home of another account, or where git is installed.
+func unfollowed(name string) bool {
+	return strings.HasPrefix(name, "%(") || strings.HasPrefix(name, "~") && name != "~" && !strings.HasPrefix(name, "~/")
 }
 
 // gitPrograms adds the settings of a file that name programs, and the named programs that are in the directory.
@@ -213,12 +224,19 @@ func (s *search) gitPrograms(dir string, f looked, list []git.Setting) {
 	}
 }
 
-// included reads a file that a configuration includes. A file in the user's home belongs to the user and does not count.
+// included reads a file that a configuration includes. A file that is named by the user's home and lies there belongs to the user and does
+// not count, unless the project itself lies there and has the file.
 func (s *search) included(dir, below, from, name string, depth int) {
-	if name == "" || strings.HasPrefix(name, "~") {
+	if name == "" {
 		return
 	}
 	file := filepath.FromSlash(name)
+	if rest, is := strings.CutPrefix(name, "~"); is {
+		home := homeOf()
+		if file = filepath.Join(home, filepath.FromSlash(rest)); home == "" || within(home, file) && !within(s.inside, file) {
+			return
+		}
+	}
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(filepath.Dir(from), file)
 		below = path.Join(path.Dir(below), filepath.ToSlash(name))

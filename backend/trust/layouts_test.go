@@ -2,6 +2,7 @@ package trust_test
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,51 @@ func TestRepositoriesWithProgramsAreFound(t *testing.T) {
 	if after := find(t, claude, dir); len(after) != 2 || after[1].Hash == before[1].Hash {
 		t.Errorf("the script of a hook after a change: got %+v, want another hash than in %+v", after, before)
 	}
+}
+
+// A configuration includes a file by the home of an account: what is the user's own does not count, what is the project's does, and of what
+// only git finds a person is asked.
+func TestFilesIncludedByHomes(t *testing.T) {
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	tree{"own": "[core]\n\tfsmonitor = own\n"}.write(t, home)
+	beside := project(t, tree{"more": "[core]\n\tfsmonitor = ./evil.sh\n"})
+	for _, c := range []struct{ path, want string }{
+		{"~/own", ""},
+		{"~", ""},
+		{"~other/x", ".git/config"},
+		{"%(prefix)/x", ".git/config"},
+		{"~/p/more", "more"},
+		{"~/../" + filepath.Base(home) + "/p/more", "more"},
+		{"~/../" + mustRel(t, filepath.Dir(home), beside) + "/more", beside + "/more"},
+	} {
+		dir := filepath.Join(home, "p")
+		repository("").write(t, dir)
+		tree{".git/config": "[include]\n\tpath = \"" + c.path + "\"\n", "more": "[core]\n\tfsmonitor = ./evil.sh\n"}.write(t, dir)
+		var want []string
+		if c.want != "" {
+			rel := c.want
+			if filepath.IsAbs(rel) {
+				rel = mustRel(t, dir, rel)
+			}
+			want = []string{"agent_config " + rel}
+		}
+		if got := names(find(t, claude, dir)); !slices.Equal(got, want) {
+			t.Errorf("Find with path = %s: got %q, want %q", c.path, got, want)
+		}
+	}
+}
+
+func mustRel(t *testing.T, base, target string) string {
+	t.Helper()
+	rel, err := filepath.Rel(base, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.ToSlash(rel)
 }
 
 // An approval for a repository holds for its linked worktrees: names and hashes are the same.
