@@ -299,14 +299,21 @@ func changesNothing(key string, value json.RawMessage, cwd string) bool {
 func (t *toolCall) says(text json.RawMessage) bool {
 	var wanted string
 	return json.Unmarshal(text, &wanted) == nil && slices.ContainsFunc(t.Content, func(raw json.RawMessage) bool {
-		var c struct {
-			Content struct {
-				Type string `json:"type"`
-				Text string `json:"text"`
-			} `json:"content"`
-		}
-		return typeOf(raw) == "content" && json.Unmarshal(raw, &c) == nil && c.Content.Type == "text" && c.Content.Text == wanted
+		shown, is := textOfContent(raw)
+		return is && shown == wanted
 	})
+}
+
+// textOfContent returns the text of a piece of content, and false for content of another kind.
+func textOfContent(raw json.RawMessage) (string, bool) {
+	var c struct {
+		Content struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	is := typeOf(raw) == "content" && json.Unmarshal(raw, &c) == nil && c.Content.Type == "text"
+	return c.Content.Text, is
 }
 
 // quoted returns an argument as a shell would need it, so that the end of each argument is visible.
@@ -553,17 +560,47 @@ func (r *request) target(cwd string) (string, bool) {
 	return cut(oneLine(text), mostNotice)
 }
 
-// inOneLine reports whether the target describes the whole call: a command without further fields, a file that is read, changed or removed
-// (the window shows the changes), or a title with neither files nor an input. The title is the agent's own words.
+// inOneLine reports whether the target describes the whole call: a command, a file that is read or removed, or a title, each without
+// anything beside it. An edit never is: what it changes is decided, and the line names only where. The title is the agent's own words.
 func (t *toolCall) inOneLine(cwd string) bool {
-	_, isCommand := t.command()
+	command, isCommand := t.command()
 	switch {
-	case !isCommand && t.isOfOneFile() && t.Kind != "move": // a move names its destination in the input
-		return true
-	case !isCommand && !t.isOfOneFile() && (len(t.Locations) > 0 || t.changes()):
+	case t.Kind == "edit", !isCommand && !t.isOfOneFile() && len(t.Locations) > 0:
 		return false
+	case !isCommand && t.isOfOneFile() && t.Kind != "move": // a move names its destination in the input
+		return len(t.Content) == 0 && t.namesOnly(t.Locations[0].Path, cwd)
 	}
-	return t.beside(cwd) == ""
+	explained := t.description()
+	return t.beside(cwd) == "" && !slices.ContainsFunc(t.Content, func(raw json.RawMessage) bool {
+		text, is := textOfContent(raw)
+		return typeOf(raw) != "terminal" && (!is || !slices.Contains([]string{command, t.Title, explained}, text))
+	})
+}
+
+// namesOnly reports whether the input of a call says nothing but the path of its file, and which lines of it are read.
+func (t *toolCall) namesOnly(path, cwd string) bool {
+	if raw := bytes.TrimSpace(t.RawInput); slices.Contains([]string{"", "null", "{}"}, string(raw)) {
+		return true
+	}
+	input := t.fields()
+	for key, value := range input {
+		var text string
+		var number float64
+		switch {
+		case changesNothing(key, value, cwd):
+		case json.Unmarshal(value, &text) == nil && relative(text, cwd) == relative(path, cwd):
+		case t.Kind == "read" && json.Unmarshal(value, &number) == nil:
+		default:
+			return false
+		}
+	}
+	return len(input) > 0
+}
+
+// description returns the agent's word about a command, which changes nothing of it.
+func (t *toolCall) description() (text string) {
+	_ = json.Unmarshal(t.fields()["description"], &text) // of any shape, and then not shown elsewhere
+	return text
 }
 
 func (t *toolCall) isOfOneFile() bool {

@@ -265,8 +265,12 @@ func TestANotification(t *testing.T) {
 	if n.title != "A wants to edit" || n.body != "a.go\nFix it" || !slices.Equal(n.actions, []action{{actionOpen, "Open"}}) {
 		t.Errorf("noticeOf: got n %+v, want title \"A wants to edit\", body \"a.go\\nFix it\" and actions []action{{actionOpen, \"Open\"}}", n)
 	}
-	if got := r.actions(""); !slices.Equal(got, []action{{"option-0", "Allow once"}, {"option-2", "Reject"}}) {
-		t.Errorf(`actions(""): got %+v, want []action{{"option-0", "Allow once"}, {"option-2", "Reject"}}`, got)
+	if got := r.actions(""); !slices.Equal(got, []action{{"option-2", "Reject"}}) {
+		t.Errorf(`actions("") of an edit: got %+v, want []action{{"option-2", "Reject"}}`, got)
+	}
+	read := parse(t, `{"kind":"permission","agent":"A","tool":{"kind":"read","locations":[{"path":"/home/ada/p/a.go"}]},`+offered+`}`)
+	if got := read.actions(""); !slices.Equal(got, []action{{"option-0", "Allow once"}, {"option-2", "Reject"}}) {
+		t.Errorf(`actions("") of a read: got %+v, want []action{{"option-0", "Allow once"}, {"option-2", "Reject"}}`, got)
 	}
 	for key, want := range map[string]string{"option-0": "a", "option-2": "r", "option-3": "", "option--1": "", "": "", "open": "", "option-x": ""} {
 		if o, ok := r.ofKey(key); o.ID != want || ok != (want != "") {
@@ -280,16 +284,29 @@ func TestANotification(t *testing.T) {
 			t.Errorf("%s: got %+v, want the length of got %v", args, got, most)
 		}
 	}
-	// Nor is what else its title alone tells of: the title is the agent's.
+	// Nor is what else its title alone tells of, as the title is the agent's, nor what an edit changes, nor content beside a line.
 	for call, most := range map[string]int{
-		`{"kind":"other","title":"mcp__postgres__query","rawInput":{"sql":"DROP TABLE users"}}`:       1,
-		`{"kind":"delete","title":"Delete files","locations":[{"path":"/a"},{"path":"/b"}]}`:          1,
-		`{"kind":"execute","title":"Run it","rawInput":{"code":"import os"}}`:                         1,
-		`{"kind":"move","title":"Move","locations":[{"path":"/a"}],"rawInput":{"to":"/b"}}`:           1,
-		`{"kind":"other","title":"T","locations":[{"path":"/a"}]}`:                                    1,
-		`{"kind":"fetch","title":"https://example.com"}`:                                              2,
-		`{"kind":"delete","title":"D","locations":[{"path":"/a"}],"rawInput":{"path":"/a"}}`:          2,
-		`{"kind":"edit","title":"E","locations":[{"path":"/a"}],"rawInput":{"path":"/a","text":"x"}}`: 2,
+		`{"kind":"other","title":"mcp__postgres__query","rawInput":{"sql":"DROP TABLE users"}}`:                                                      1,
+		`{"kind":"delete","title":"Delete files","locations":[{"path":"/a"},{"path":"/b"}]}`:                                                         1,
+		`{"kind":"execute","title":"Run it","rawInput":{"code":"import os"}}`:                                                                        1,
+		`{"kind":"move","title":"Move","locations":[{"path":"/a"}],"rawInput":{"to":"/b"}}`:                                                          1,
+		`{"kind":"other","title":"T","locations":[{"path":"/a"}]}`:                                                                                   1,
+		`{"kind":"other","title":"T","content":[{"type":"content","content":{"type":"text","text":"DROP"}}]}`:                                        1,
+		`{"kind":"fetch","title":"https://example.com"}`:                                                                                             2,
+		`{"kind":"fetch","title":"T","content":[{"type":"content","content":{"type":"text","text":"T"}}]}`:                                           2,
+		`{"kind":"delete","title":"D","locations":[{"path":"/a"}],"rawInput":{"path":"/a"}}`:                                                         2,
+		`{"kind":"delete","title":"D","locations":[{"path":"/a"}],"rawInput":{"path":"/b"}}`:                                                         1,
+		`{"kind":"delete","title":"D","locations":[{"path":"/a"}],"rawInput":{"path":"/a","recursive":true}}`:                                        1,
+		`{"kind":"delete","title":"D","locations":[{"path":"/a"}],"rawInput":["/b"]}`:                                                                1,
+		`{"kind":"delete","title":"D","locations":[{"path":"/a"}],"content":[{"type":"diff","path":"/b","oldText":"x","newText":""}]}`:               1,
+		`{"kind":"read","title":"R","locations":[{"path":"/home/ada/p/a"}],"rawInput":{"file_path":"a","limit":20}}`:                                 2,
+		`{"kind":"edit","title":"E","locations":[{"path":"/a"}],"rawInput":{"path":"/a","text":"x"}}`:                                                1,
+		`{"kind":"edit","title":"E","locations":[{"path":"/a"}],"content":[{"type":"diff","path":"/a","oldText":"x","newText":"y"}]}`:                1,
+		`{"kind":"edit","title":"E","locations":[{"path":"/a"}],"content":[{"type":"diff","path":".git/hooks/pre-commit","newText":"evil"}]}`:        1,
+		`{"kind":"edit","title":"E","rawInput":{"command":"str_replace"}}`:                                                                           1,
+		`{"kind":"execute","rawInput":{"command":"ls","description":"List"},"content":[{"type":"content","content":{"type":"text","text":"List"}}]}`: 2,
+		`{"kind":"execute","rawInput":{"command":"sh x"},"content":[{"type":"diff","path":"x","newText":"evil"}]}`:                                   1,
+		`{"kind":"execute","rawInput":{"command":"ls"},"content":[{"type":"terminal","terminalId":"t"}]}`:                                            2,
 	} {
 		if got := parse(t, `{"kind":"permission","agent":"A","title":"Do it","tool":`+call+`,`+offered+`}`).actions(home().Cwd); len(got) != most {
 			t.Errorf("%s: got %+v, want the length of got %v", call, got, most)
