@@ -22,7 +22,7 @@ type Named struct {
 // which of the files exist.
 func Scripts(line string) []Named {
 	line = lostRoot(line)
-	s := &scripts{r: &reading{where: Where{Directory: nowhere}, dirs: []string{nowhere}, budget: maxParts}}
+	s := &scripts{r: &reading{where: Where{Directory: nowhere}, dirs: []string{nowhere}, budget: maxParts}, paths: []string{"."}}
 	s.text(line, 0)
 	return s.named()
 }
@@ -37,6 +37,7 @@ type scripts struct {
 	runs  bool // something in the line runs files given to it
 	seeks bool // something in the line searches for files
 	tasks []Named
+	paths []string // the directories in which Python looks for modules
 }
 
 // longestLine is the most of a line, or of a script, that is taken apart.
@@ -49,6 +50,7 @@ func (s *scripts) text(text string, depth int) {
 	}
 	file, _ := parse(text) // parse returns the statements up to the first error
 	syntax.Walk(file, (&script{r: s.r, fed: map[syntax.Node]bool{}}).directories)
+	syntax.Walk(file, s.modulePath)
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
@@ -247,17 +249,46 @@ func (s *scripts) modules(words []word) {
 	}
 }
 
+// modulePath notes the directories that the line gives Python for its modules, for all of the line.
+func (s *scripts) modulePath(n syntax.Node) bool {
+	const variable, most = "PYTHONPATH", 16
+	value := ""
+	switch n := n.(type) {
+	case *syntax.Assign:
+		if n.Name != nil && n.Name.Value == variable && n.Value != nil {
+			value = s.r.word(n.Value).text
+		}
+	case *syntax.CallExpr:
+		for _, a := range n.Args { // env PYTHONPATH=…
+			if text, is := strings.CutPrefix(s.r.word(a).text, variable+"="); is {
+				value = text
+			}
+		}
+	}
+	for dir := range strings.SplitSeq(value, ":") {
+		if dir != "" && len(s.paths) < most && !slices.Contains(s.paths, dir) {
+			s.paths = append(s.paths, dir)
+		}
+	}
+	return true
+}
+
 func (s *scripts) module(name string) {
 	if name == "" || strings.ContainsAny(name, "/\\ ") {
 		return
 	}
 	parts := strings.Split(name, ".")
+	add := func(names ...string) {
+		for _, dir := range s.paths {
+			s.tasks = append(s.tasks, Named{Path: path.Join(append([]string{dir}, names...)...), Runs: true})
+		}
+	}
 	for i := range parts {
-		folder := path.Join(parts[:i+1]...)
-		s.tasks = append(s.tasks, Named{Path: path.Join(folder, "__init__.py"), Runs: true})
+		add(path.Join(parts[:i+1]...), "__init__.py")
 	}
 	whole := path.Join(parts...)
-	s.tasks = append(s.tasks, Named{Path: whole + ".py", Runs: true}, Named{Path: path.Join(whole, "__main__.py"), Runs: true})
+	add(whole + ".py")
+	add(whole, "__main__.py")
 }
 
 // mostNamed limits how many files are returned for a line.

@@ -17,7 +17,8 @@ import (
 // mostMatches limits how many files a pattern may stand for. A pattern with more is reported.
 const mostMatches = 500
 
-// named adds the script, or the folder of scripts, that a word of the configuration names, when the file is near.
+// named adds the scripts, or the folders of scripts, that a word of the configuration may name, when they are near: all of them, as only the
+// agent knows in which directory it runs a command.
 func (p place) named(w word, folder string) {
 	if p.words++; p.words > mostWords || p.full() {
 		p.over = cmp.Or(p.over, "There are more words than are looked at for the names of programs")
@@ -25,9 +26,7 @@ func (p place) named(w word, folder string) {
 	}
 	for _, from := range slices.Compact([]string{p.base, folder, p.real, p.inside}) {
 		for _, at := range p.matches(from, w) {
-			if p.script(at, w) && !w.glob {
-				return
-			}
+			p.script(at, w)
 		}
 	}
 }
@@ -79,27 +78,23 @@ func (p place) few(list []string) []string {
 	return list[:mostMatches]
 }
 
-// script adds a file or folder that a word names, and returns false when there is none.
-func (p place) script(at string, w word) bool {
+// script adds a file or folder that a word names, if there is one.
+func (p place) script(at string, w word) {
 	real, err := filepath.EvalSymlinks(at)
 	if err != nil || !within(p.inside, real) && !within(p.base, real) || within(real, p.real) {
-		return false
+		return
 	}
 	info, err := os.Stat(real)
 	switch {
 	case err != nil:
 	case info.Mode().IsRegular() && w.tasks != nil && filepath.Base(at) == "package.json":
 		p.tasksOf(at, real, info, w.tasks)
-		return true
 	case info.Mode().IsRegular() && (w.runs || mayRun(at, info)):
 		p.visited++
 		p.file(at, real, info, autorun.Place{Path: filepath.Base(at)}, true)
-		return true
 	case info.IsDir() && (w.loads || w.glob && strings.Contains(w.text, "**")):
 		p.look(at, autorun.Place{Path: "named/"}, 1)
-		return true
 	}
-	return false
 }
 
 // tasksOf adds the scripts of a package.json, all of them, so that every change is noticed, and the files that the named scripts run. The

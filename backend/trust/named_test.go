@@ -111,6 +111,25 @@ func TestScriptsOfHooksCount(t *testing.T) {
 	}
 }
 
+// Of two scripts of one name both count: the directory in which the agent runs the command may be that of the settings or the session's.
+func TestScriptsOfOneNameAllCount(t *testing.T) {
+	t.Parallel()
+	for line, file := range map[string]string{"sh scripts/lint": "scripts/lint", "npm run lint": "package.json", "python -m scripts.a": "scripts/a.py", "node tools/x": "tools/x.js"} {
+		text := `{"scripts":{"lint":"one"}}`
+		dir := project(t, tree{".claude/settings.json": hookOf(t, line), file: text, "sub/" + file: text, "sub/.claude/" + file: text})
+		find := func() []trust.Found {
+			return trust.Find(t.Context(), trust.Where{Directory: dir + "/sub", Reads: autorun.Places(nil)})
+		}
+		for _, changed := range []string{file, "sub/" + file} {
+			before := find()
+			tree{changed: strings.Replace(text, "one", "two", 1)}.write(t, dir)
+			if slices.Equal(before, find()) {
+				t.Errorf("hook %s, session in sub: a change of %s is not seen, want it asked about", line, changed)
+			}
+		}
+	}
+}
+
 // The same holds for commands in other places: in settings in other forms than JSON, in prose, beside their arguments, and in git hooks.
 func TestScriptsOfOtherSettingsCount(t *testing.T) {
 	t.Parallel()
