@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -87,12 +88,52 @@ func (s Server) files(dir *os.Root, directory string) []file {
 		add(s.program, true)
 	}
 	s.addArgs(add)
-	for _, n := range rules.Scripts(s.line()) { // run by a shell, make or npm with these arguments
-		if n.Runs && !n.Glob {
-			add(filepath.FromSlash(n.Path), n.Tasks != nil || !addedData(n.Path))
+	s.addRun(dir, directory, add)
+	return list
+}
+
+// addRun adds the files that a shell, make or npm would run with these arguments, and those that such files run in turn, as long as they
+// are short.
+func (s Server) addRun(dir *os.Root, directory string, add func(word string, always bool) bool) {
+	const longest = 256 << 10 // bytes of all files that are followed
+	left := longest
+	seen := map[string]bool{}
+	queue := rules.Scripts(s.line())
+	for ; len(queue) > 0; queue = queue[1:] {
+		n := queue[0]
+		key := fmt.Sprintf("%q %q", n.Path, n.Tasks)
+		if !n.Runs || n.Glob || seen[key] || !add(filepath.FromSlash(n.Path), n.Tasks != nil || !addedData(n.Path)) {
+			continue
+		}
+		seen[key] = true
+		text := s.short(dir, directory, n.Path, left)
+		left -= len(text)
+		for _, next := range rules.Recipes(n.Path, text, n.Tasks) {
+			queue = append(queue, next)
+			if !path.IsAbs(next.Path) { // make runs in the directory of its file, a script where the server does
+				next.Path = path.Join(path.Dir(n.Path), next.Path)
+				queue = append(queue, next)
+			}
 		}
 	}
-	return list
+}
+
+// short returns the text of a file that has no more bytes than most, or "".
+func (s Server) short(dir *os.Root, directory, name string, most int) string {
+	path, info := inside(dir, filepath.Clean(directory), s.directory(directory), filepath.FromSlash(name))
+	if info == nil || info.Size() > int64(most) {
+		return ""
+	}
+	f, err := config.OpenRegular(dir, path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, int64(most)))
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 // addedData reports whether a file is, by its name, data for the program, which changes all the time.

@@ -151,6 +151,39 @@ func TestScriptsCountHoweverTheyAreNamed(t *testing.T) {
 	}
 }
 
+// What the task file or the script of a server runs is a part of the server's approval.
+func TestScriptsOfTaskFilesCount(t *testing.T) {
+	for _, c := range []struct {
+		words      []string
+		name, text string
+		file       string
+	}{
+		{[]string{"make", "serve"}, "Makefile", "serve:\n\tsh bin/serve\n", "bin/serve"},
+		{[]string{"make", "-C", "sub", "serve"}, "sub/Makefile", "serve:\n\tsh bin/serve\n", "sub/bin/serve"},
+		{[]string{"npm", "run", "serve"}, "package.json", `{"scripts":{"serve":"node bin/serve"}}`, "bin/serve"},
+		{[]string{"sh", "start"}, "start", "#!/bin/sh\nexec sh bin/serve\n", "bin/serve"},
+	} {
+		dir := t.TempDir()
+		entry := asJSON(t, map[string]any{"type": "local", "command": c.words})
+		for file, text := range map[string]string{c.name: c.text, c.file: "1"} {
+			file = filepath.Join(dir, filepath.FromSlash(file))
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := review(t, dir, entry)
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(c.file)), []byte("2"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if after := review(t, dir, entry); after.Hash == before.Hash {
+			t.Errorf("server %q with %s %q: a change of %s is not seen, want it asked about:\n%s", c.words, c.name, c.text, c.file, after.Detail)
+		}
+	}
+}
+
 // A large file under many names could otherwise take any amount of time.
 func TestALargeFileIsReadOnce(t *testing.T) {
 	dir := t.TempDir()

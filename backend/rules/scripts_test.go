@@ -86,6 +86,37 @@ func TestScriptsBoundsLongLines(t *testing.T) {
 	}
 }
 
+// A file of tasks takes no time either, nor does one whose variables stand for each other.
+func TestRecipesBoundsLongFiles(t *testing.T) {
+	t.Parallel()
+	for _, piece := range []string{"a:\n\tsh b\n", "a: a\n\t$(A)\n", "A = $(A)$(A)$(A)$(A)\n\t$(A)\n", "\tmake a b c\n", "\t'a b' \"c d\"\n", "include a b c\n", "a-b: c\\\n", "{{a}}\n", "[\"sh a\", "} {
+		began := time.Now()
+		got := rules.Recipes("Makefile", strings.Repeat(piece, 120_000/len(piece)), []string{"a"})
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("Recipes of many %q: took %s for %d names, want seconds at most", piece, took, len(got))
+		}
+		t.Logf("%q: %d names in %s", piece, len(got), time.Since(began))
+	}
+	if got := rules.Recipes("a.py", "import os\nos.system('sh b')\n", nil); got != nil {
+		t.Errorf("Recipes of a program in Python: got %v, want none", got)
+	}
+}
+
+func FuzzRecipes(f *testing.F) {
+	for _, text := range []string{"", "a:\n\tsh b\n", "#!/bin/sh\nsh a", "A=$(A)\n$(A)", ":\n\t", "@:", "include", "a: b\nb: a\n\t$(MAKE) a", "x: [\"a b\", 'c d']", "{{ . }}"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, name := range []string{"Makefile", "x.sh"} {
+			for _, n := range rules.Recipes(name, text, []string{"a"}) {
+				if n.Path == "" {
+					t.Errorf("Recipes(%q, %q): got %+v, want a path", name, text, n)
+				}
+			}
+		}
+	})
+}
+
 func FuzzScripts(f *testing.F) {
 	for _, line := range []string{"", "cd a && ./b", "${", "$(", "sh {a,{b,c}}{1..9999999}", "a=b; . $a", "x() { x; }; x", "<<E\n$(a)\nE", "\x00", "((", "python -m a.b -m"} {
 		f.Add(line)

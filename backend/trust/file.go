@@ -44,10 +44,11 @@ type word struct {
 // looked is a file that was read.
 type looked struct {
 	name, at string
-	link     string // the target, when the file is a link
-	outside  bool   // the text must not be shown
-	run      bool   // the configuration names the file as a program
-	asked    bool   // the file was searched by its name, and not found in a folder
+	link     string   // the target, when the file is a link
+	outside  bool     // the text must not be shown
+	run      bool     // the configuration names the file as a program
+	tasks    []string // the tasks of the file that run; nil = all of the file
+	asked    bool     // the file was searched by its name, and not found in a folder
 	info     fs.FileInfo
 	sum      string
 	data     []byte // nil for a file that is too long
@@ -108,7 +109,7 @@ func (f looked) parts() []part {
 	case f.run && f.data == nil:
 		return []part{f.unseen("It is too large to be shown")}
 	case f.run:
-		return []part{f.whole(Script, f.text())}
+		return []part{f.script()}
 	case config.IsProse(f.name):
 		return f.prose()
 	case f.belongs():
@@ -122,9 +123,16 @@ func (f looked) parts() []part {
 	case f.settings():
 		return f.plain()
 	case f.asked || f.mayRun() || bytes.HasPrefix(f.data, []byte("#!")):
-		return []part{f.whole(Script, f.text())}
+		return []part{f.script()}
 	}
 	return nil
+}
+
+// script returns the entry of a script, with the files that the script runs in turn as far as shells read it.
+func (f looked) script() part {
+	p := f.whole(Script, f.text())
+	p.names = wordsOf(rules.Recipes(f.name, string(f.data), f.tasks))
+	return p
 }
 
 // belongs reports whether the file is data that a skill has for its own use.
@@ -319,14 +327,14 @@ func words(text string, command bool) (list []word) {
 		}
 	}
 	if command {
-		list = append(list, scriptsIn(text)...)
+		list = append(list, wordsOf(rules.Scripts(text))...) // as a shell would read the line
 	}
 	return list
 }
 
-// scriptsIn returns the files that a command line runs, as a shell would read the line.
-func scriptsIn(line string) (list []word) {
-	for _, n := range rules.Scripts(line) {
+// wordsOf returns the words of the files that are run.
+func wordsOf(named []rules.Named) (list []word) {
+	for _, n := range named {
 		list = append(list, word{text: n.Path, runs: n.Runs, loads: n.Loads, glob: n.Glob, tasks: n.Tasks})
 	}
 	return list

@@ -91,7 +91,7 @@ func (p place) script(at string, w word) {
 		p.tasksOf(at, real, info, w.tasks)
 	case info.Mode().IsRegular() && (w.runs || mayRun(at, info)):
 		p.visited++
-		p.file(at, real, info, autorun.Place{Path: filepath.Base(at)}, true)
+		p.file(at, real, info, autorun.Place{Path: filepath.Base(at)}, &w)
 	case info.IsDir() && (w.loads || w.glob && strings.Contains(w.text, "**")):
 		p.look(at, autorun.Place{Path: "named/"}, 1)
 	}
@@ -101,7 +101,8 @@ func (p place) script(at string, w word) {
 // packages listed in the file do not count: they change often, and a command line does not name them.
 func (p place) tasksOf(at, real string, info fs.FileInfo, tasks []string) {
 	name := p.name(at)
-	if p.counted[name] {
+	known := p.counted[name]
+	if p.followed(name, tasks) {
 		return
 	}
 	f := readFile(real, info, mostHashed-p.hashed)
@@ -111,14 +112,15 @@ func (p place) tasksOf(at, real string, info fs.FileInfo, tasks []string) {
 		Scripts map[string]string `json:"scripts"`
 	}
 	p.counted[name] = true
-	if f.data == nil || json.Unmarshal(f.data, &file) != nil {
-		p.add(f.unseen("It cannot be told what is run by it"))
+	switch {
+	case f.data == nil || json.Unmarshal(f.data, &file) != nil:
+		if !known {
+			p.add(f.unseen("It cannot be told what is run by it"))
+		}
 		return
+	case len(file.Scripts) > 0 && !known:
+		p.add(f.part(Script, name, "scripts: "+written(file.Scripts), compact(file.Scripts)))
 	}
-	if len(file.Scripts) == 0 {
-		return
-	}
-	p.add(f.part(Script, name, "scripts: "+written(file.Scripts), compact(file.Scripts)))
 	for _, line := range reached(file.Scripts, tasks) {
 		for _, w := range words(line, true) {
 			p.named(w, filepath.Dir(at))

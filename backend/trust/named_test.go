@@ -111,6 +111,57 @@ func TestScriptsOfHooksCount(t *testing.T) {
 	}
 }
 
+// A script that a task file or a script of the shell runs is a part of the approval of the hook that runs that file.
+func TestScriptsOfTaskFilesCount(t *testing.T) {
+	t.Parallel()
+	const plain = "echo one\n" // neither extension nor mode marks it as a script
+	for _, c := range []struct{ line, name, text, file string }{
+		{"make lint", "Makefile", "lint:\n\t@sh scripts/lint\n", "scripts/lint"},
+		{"make lint", "Makefile", "D = scripts\nlint: all\nall:\n\t-@cd $(D) && sh lint\n", "scripts/lint"},
+		{"make lint", "Makefile", "PY ?= python3\nlint:\n\t$(PY) \\\n\t\ttools/lint\n", "tools/lint"},
+		{"make lint", "Makefile", "lint:\n\t$(MAKE) -C sub check\n", "sub/Makefile"},
+		{"make lint", "Makefile", "lint:\n\t\"$(CURDIR)/scripts/lint\" $$HOME\n", "scripts/lint"},
+		{"make lint", "Makefile", "x:\n\ttrue\ninclude more.mk\n", "more.mk"},
+		{"make lint test", "Makefile", "lint:\n\ttrue\ntest: lint\n\tsh a/test\n", "a/test"},
+		{"make", "Makefile", "lint:\n\tsh a/lint\n", "a/lint"},
+		{"make -C sub lint", "sub/Makefile", "lint:\n\tsh ./lint\n", "sub/lint"},
+		{"just check", "justfile", "d := 'scripts'\n\ncheck *args: fmt\n    sh {{d}}/check {{args}}\n\nfmt:\n    @sh a/fmt\n", "scripts/check"},
+		{"just check", "justfile", "check *args: fmt\n    true\n\nfmt:\n    @sh a/fmt\n", "a/fmt"},
+		{"just check", "justfile", "check:\n  {{justfile_directory()}}/scripts/check\n", "scripts/check"},
+		{"task check", "Taskfile.yml", "version: '3'\ntasks:\n  check:\n    cmds:\n      - sh scripts/check\n", "scripts/check"},
+		{"task check", "Taskfile.yml", "version: '3'\ntasks:\n  check:\n    cmd: \"sh scripts/check --x\"\n", "scripts/check"},
+		{"tox", "tox.ini", "[testenv]\ncommands = python tools/x\n", "tools/x"},
+		{"composer lint", "composer.json", `{"scripts":{"lint":["sh scripts/lint", "php a"]}}`, "scripts/lint"},
+		{"lefthook run pre-commit", "lefthook.yml", "pre-commit:\n  commands:\n    lint:\n      run: sh scripts/lint {staged_files}\n", "scripts/lint"},
+		{"sh scripts/all", "scripts/all", "#!/bin/sh\nset -e\nif true; then\n  sh scripts/lint\nfi\n", "scripts/lint"},
+		{"sh scripts/all.sh", "scripts/all.sh", "cd \"$(dirname \"$0\")\"\n. ./env\n", "scripts/env"},
+		{"sh scripts/all.sh", "scripts/all.sh", "make lint\n", "Makefile"},
+	} {
+		if !changes(t, tree{".claude/settings.json": hookOf(t, c.line), c.name: c.text, c.file: plain}, c.file) {
+			t.Errorf("hook %s with %s %q: a change of %s is not seen, want it asked about", c.line, c.name, c.text, c.file)
+		}
+	}
+	// What no task of the line reaches asks nothing.
+	for name, text := range map[string]string{
+		"Makefile": "all: lint\nlint:\n\ttrue\ndeploy:\n\tsh scripts/deploy\n",
+		"justfile": "lint:\n  true\n\n[private]\ndeploy:\n  sh scripts/deploy\n",
+	} {
+		line := map[string]string{"Makefile": "make lint", "justfile": "just lint"}[name]
+		if changes(t, tree{".claude/settings.json": hookOf(t, line), name: text, "scripts/deploy": plain}, "scripts/deploy") {
+			t.Errorf("hook %s with %s %q: a change of scripts/deploy asks, want nothing asked", line, name, text)
+		}
+	}
+	// Each of two lines on one file has its own tasks.
+	for name, text := range map[string]string{"package.json": `{"scripts":{"a":"sh x/a","b":"sh x/b"}}`, "Makefile": "none:\n\na:\n\tsh x/a\nb:\n\tsh x/b\n"} {
+		line := map[string]string{"package.json": "npm run a; npm run b", "Makefile": "make a && make b"}[name]
+		for _, file := range []string{"x/a", "x/b"} {
+			if !changes(t, tree{".claude/settings.json": hookOf(t, line), name: text, file: plain}, file) {
+				t.Errorf("hook %s with %s: a change of %s is not seen, want it asked about", line, name, file)
+			}
+		}
+	}
+}
+
 // Of two scripts of one name both count: the directory in which the agent runs the command may be that of the settings or the session's.
 func TestScriptsOfOneNameAllCount(t *testing.T) {
 	t.Parallel()

@@ -253,7 +253,7 @@ func (p place) look(at string, row autorun.Place, depth int) {
 	case info.IsDir():
 		p.folder(at, real, row, depth)
 	case info.Mode().IsRegular():
-		p.file(at, real, info, row, false)
+		p.file(at, real, info, row, nil)
 	default:
 		p.unusable(at, real, "It is neither a file nor a folder but "+special(info.Mode())+": what is read from it cannot be shown")
 	}
@@ -342,14 +342,18 @@ func (p place) excepted(at string) bool {
 	})
 }
 
-// file judges a file and adds its entries; run says that the file is run, whatever its form.
-func (p place) file(at, real string, info fs.FileInfo, row autorun.Place, run bool) {
+// file judges a file and adds its entries, once; by is the word by which the file is run, whatever its form, or nil.
+func (p place) file(at, real string, info fs.FileInfo, row autorun.Place, by *word) {
 	name := p.name(at)
-	if p.counted[name] || p.seen[name] && !run {
+	known := p.counted[name]
+	if by == nil && (known || p.seen[name]) || by != nil && p.followed(name, by.tasks) {
 		return
 	}
 	p.seen[name] = true
-	if p.read >= mostRead || p.hashed >= mostHashed {
+	switch full := p.read >= mostRead || p.hashed >= mostHashed; {
+	case full && known:
+		return
+	case full:
 		p.counted[name] = true
 		p.left++
 		fmt.Fprintf(p.rest, "%q %d %d %o\n", name, info.Size(), info.ModTime().UnixNano(), info.Mode())
@@ -358,7 +362,10 @@ func (p place) file(at, real string, info fs.FileInfo, row autorun.Place, run bo
 	p.read++
 	f := readFile(real, info, mostHashed-p.hashed)
 	p.hashed += f.hashed
-	f.name, f.at, f.run = name, at, run
+	f.name, f.at, f.run = name, at, by != nil
+	if by != nil {
+		f.tasks = by.tasks
+	}
 	f.asked = !row.Folder()
 	f.outside = !within(p.inside, real) && !p.beside(real, p.parents) && !p.beside(real, p.far)
 	if real != at {
@@ -367,11 +374,21 @@ func (p place) file(at, real string, info fs.FileInfo, row autorun.Place, run bo
 	f.harmless, f.rules = p.harmless(at)
 	for _, part := range f.parts() {
 		p.counted[name] = true
-		p.add(part)
+		if !known {
+			p.add(part)
+		}
 		for _, w := range part.names {
 			p.named(w, filepath.Dir(at))
 		}
 	}
+}
+
+// followed reports whether the file was followed with these tasks before, and notes that it is now.
+func (p place) followed(name string, tasks []string) bool {
+	key := fmt.Sprintf("run %q %q", name, tasks)
+	before := p.seen[key]
+	p.seen[key] = true
+	return before
 }
 
 // harmless returns the members of the file that do not count.
