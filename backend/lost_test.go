@@ -3,8 +3,10 @@ package backend_test
 import (
 	"errors"
 	"log/slog"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"deskhand/backend"
@@ -56,16 +58,16 @@ func TestALostDatabaseWaitsForAChoice(t *testing.T) {
 	}
 }
 
-// TestADamagedTableOfDiscordTurnsDiscordOff: a damaged table of Discord turns off Discord alone.
-func TestADamagedTableOfDiscordTurnsDiscordOff(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+// damagedPage returns a data directory in whose database the first page of a table or an index is of zeros.
+func damagedPage(t *testing.T, name string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	db, err := store.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var page int64
-	if err := db.Read().QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = 'discord_setting'`).Scan(&page); err != nil {
+	if err := db.Read().QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = ?`, name).Scan(&page); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -82,7 +84,66 @@ func TestADamagedTableOfDiscordTurnsDiscordOff(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	places, err := datadir.Find(dir)
+	return dir
+}
+
+// TestADamagedTableStopsNothingElse: a start does without a damaged table, and the calls that need the table name the way on.
+func TestADamagedTableStopsNothingElse(t *testing.T) {
+	t.Parallel()
+	const tree = `{"agent":"mock","cwd":"/","place":"elsewhere"}`
+	for _, c := range []struct{ name, method, path, body string }{
+		{"audit", "GET", "audit", ""},
+		{"token", "GET", "tokens", ""},
+		{"token", "POST", "tokens", `{"name":"a","scopes":["client"]}`},
+		{"token", "DELETE", "tokens/a", ""},
+		{"place", "POST", "sessions", tree},
+		{"worktree", "", "", ""},
+		{"stray", "", "", ""},
+		{"turn_change_open", "", "", ""},
+		{"turn", "", "", ""},
+		{"turn_session", "", "", ""},
+		{"request_open", "", "", ""},
+		{"queue_item_session", "", "", ""},
+		{"session_deleted", "", "", ""},
+		{"session_line", "", "", ""},
+		{"rule", "GET", "rules", ""},
+		{"trust", "", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			places, err := datadir.Find(damagedPage(t, c.name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := backend.Open(t.Context(), backend.Config{Places: places, Version: "1.0.0", Kind: "window", Self: os.Args[0], Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatalf("Open with a damaged page of %s: got %v, want a start without it", c.name, err)
+			}
+			defer b.Close()
+			call := func(method, path, body string) (int, string) {
+				w := httptest.NewRecorder()
+				r := httptest.NewRequest(method, "/client/"+path, strings.NewReader(body))
+				r.Header.Set("Content-Type", "application/json")
+				b.Window().ServeHTTP(w, r)
+				return w.Code, w.Body.String()
+			}
+			if status, said := call("GET", "sessions", ""); status != 200 {
+				t.Errorf("GET sessions with a damaged page of %s: got %d %s, want 200", c.name, status, said)
+			}
+			if c.method == "" {
+				return
+			}
+			if status, said := call(c.method, c.path, c.body); status != 503 || !strings.Contains(said, "storage.damaged") || !strings.Contains(said, "verify --salvage") {
+				t.Errorf("%s %s with a damaged page of %s: got %d %s, want 503 storage.damaged that names verify --salvage", c.method, c.path, c.name, status, said)
+			}
+		})
+	}
+}
+
+// TestADamagedTableOfDiscordTurnsDiscordOff: a damaged table of Discord turns off Discord alone.
+func TestADamagedTableOfDiscordTurnsDiscordOff(t *testing.T) {
+	t.Parallel()
+	places, err := datadir.Find(damagedPage(t, "discord_setting"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,6 +38,8 @@ type Access struct {
 	done chan struct{}
 	due  chan struct{} // signals unwritten records
 
+	tokensLost, auditLost error // why the stored tokens, or the stored calls, could not be read: they are damaged
+
 	changing sync.Mutex // held while a token is made or revoked
 
 	mu      sync.Mutex // protects the fields below, and is not held during disk writes
@@ -134,19 +136,48 @@ const (
 	refusedNotOwn      = "access.not_own" // not allowed to a caller with a named token
 )
 
-// OpenAccess reads tokens and audit from the database.
+// OpenAccess reads tokens and audit from the database. Damaged tokens open nothing, and a damaged audit is not continued in the database.
 func OpenAccess(ctx context.Context, db *store.DB, log *slog.Logger) (*Access, error) {
 	a := &Access{
 		db: db, log: log, done: make(chan struct{}), due: make(chan struct{}, 1),
 		tokens: map[string]*grant{}, byHash: map[tokenHash]*grant{},
 	}
-	err := a.load(ctx)
-	if err != nil && db.Newer() == nil { // tables that a newer version has changed open nothing, and other data can still be read
+	var err error
+	if a.tokensLost, err = a.without("the tokens that people have made", a.load(ctx)); err != nil {
 		return nil, err
+	}
+	if a.auditLost, err = a.without("the audit", a.loadCalls(ctx)); err != nil {
+		return nil, err
+	}
+	if a.tokensLost != nil {
+		a.closeAll()
 	}
 	ctx, a.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go a.write(ctx)
 	return a, nil
+}
+
+// without logs that a part of the stored data is damaged, and returns its error as lost; every other error is returned as err, but for
+// tables that a newer version has changed: these open nothing, and other data can still be read.
+func (a *Access) without(part string, failed error) (lost, err error) {
+	switch {
+	case store.Corrupt(failed):
+		a.log.Error("a part of the stored data is damaged, and is left out: see deskhand verify", "part", part, "error", failed)
+		return failed, nil
+	case a.db.Newer() != nil:
+		return nil, nil
+	}
+	return nil, failed
+}
+
+// closeAll puts all tokens out of use.
+func (a *Access) closeAll() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, g := range a.tokens {
+		g.end()
+	}
+	a.tokens, a.byHash = map[string]*grant{}, map[tokenHash]*grant{}
 }
 
 // Close writes all records and ends the calls that use named tokens.
@@ -181,10 +212,7 @@ func (a *Access) load(ctx context.Context) error {
 		t.Scopes, t.CreatedAt, t.ExpiresAt, t.UsedAt = strings.Fields(scopes), session.Time{Time: time.UnixMilli(created)}, at(expires), at(used)
 		a.addLocked(t, tokenHash(hash)) // no other goroutine has a yet
 	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	return a.loadCalls(ctx)
+	return rows.Err()
 }
 
 // at returns a time of the database, or nil for 0.
@@ -263,7 +291,7 @@ func expired(t Token, now time.Time) bool { return t.ExpiresAt != nil && !now.Be
 // Make makes a named token.
 func (a *Access) Make(ctx context.Context, n NewToken) (MadeToken, error) {
 	t, err := n.check(time.Now())
-	if err != nil {
+	if err = cmp.Or(err, a.tokensLost); err != nil {
 		return MadeToken{}, err
 	}
 	var raw [32]byte
@@ -338,7 +366,7 @@ func (a *Access) Revoke(ctx context.Context, id string) error {
 	}
 	a.mu.Unlock()
 	if g == nil {
-		return session.ErrNotFound
+		return cmp.Or(a.tokensLost, session.ErrNotFound)
 	}
 	err := a.db.WriteSync(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM token WHERE id = ?`, id)
@@ -459,6 +487,9 @@ func (a *Access) flush(ctx context.Context) {
 		}
 	}
 	a.mu.Unlock()
+	if a.auditLost != nil {
+		calls = nil
+	}
 	if len(calls) == 0 && len(used) == 0 || a.db.Newer() != nil {
 		return
 	}
@@ -485,6 +516,21 @@ func (a *Access) goneLocked() (before struct{ calls, strange int64 }) {
 }
 
 func writeAccess(ctx context.Context, tx *sql.Tx, calls []Call, gone struct{ calls, strange int64 }, used []Token) error {
+	if len(calls) > 0 {
+		if err := writeCalls(ctx, tx, calls, gone); err != nil {
+			return err
+		}
+	}
+	for _, t := range used {
+		if _, err := tx.ExecContext(ctx, `UPDATE token SET used_at = ?, used_from = ? WHERE id = ?`, millis(t.UsedAt), t.UsedFrom, t.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeCalls writes calls, and deletes those that are no longer kept.
+func writeCalls(ctx context.Context, tx *sql.Tx, calls []Call, gone struct{ calls, strange int64 }) error {
 	insert, err := tx.PrepareContext(ctx, `INSERT INTO audit (seq, at, method, path, status, ms, peer, how, token, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
@@ -500,11 +546,6 @@ func writeAccess(ctx context.Context, tx *sql.Tx, calls []Call, gone struct{ cal
 	open, _ := json.Marshal(openPaths) // strings always encode
 	for condition, before := range map[string]int64{strangers: gone.strange, "NOT " + strangers: gone.calls} {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM audit WHERE seq < ? AND `+condition, before, string(open)); err != nil {
-			return err
-		}
-	}
-	for _, t := range used {
-		if _, err := tx.ExecContext(ctx, `UPDATE token SET used_at = ?, used_from = ? WHERE id = ?`, millis(t.UsedAt), t.UsedFrom, t.ID); err != nil {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ func (c *Client) accessRoutes() {
 		},
 		) (*body[Audit], error) {
 			list, more := c.cfg.Access.Calls(in.After, in.Limit)
-			return answer(Audit{Items: list, More: more, Kept: keptCalls}, nil)
+			return answer(Audit{Items: list, More: more, Kept: keptCalls}, c.cfg.Access.auditLost)
 		})
 	huma.Register(c.api, op("getLocalApi", http.MethodGet, "local-api", "Tell whether the API is served on this machine, and at which URL", http.StatusOK),
 		func(context.Context, *struct{}) (*body[LocalAPI], error) { return answer(c.cfg.Local(), nil) })
@@ -52,7 +52,7 @@ func (c *Client) accessRoutes() {
 func (c *Client) tokenRoutes() {
 	huma.Register(c.api, op("listTokens", http.MethodGet, "tokens", "List the tokens that people have made for the API on this machine", http.StatusOK),
 		func(context.Context, *struct{}) (*body[tokenList], error) {
-			return answer(tokenList{c.cfg.Access.Tokens()}, nil)
+			return answer(tokenList{c.cfg.Access.Tokens()}, c.cfg.Access.tokensLost)
 		})
 	huma.Register(c.api, op("makeToken", http.MethodPost, "tokens", "Make a token; the token itself is returned once", http.StatusCreated),
 		func(ctx context.Context, in *body[NewToken]) (*body[MadeToken], error) {

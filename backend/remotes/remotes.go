@@ -106,6 +106,8 @@ type Library struct {
 	deps     Deps
 	sessions Sessions
 
+	damaged error // why Load has not read all places
+
 	mu  sync.Mutex // protects all, and the fields of each Remote
 	all map[string]*Remote
 }
@@ -138,6 +140,7 @@ func (l *Library) Load(ctx context.Context) error {
 	for _, p := range list {
 		l.all[p.ID] = l.remote(p)
 	}
+	l.damaged = err
 	return err
 }
 
@@ -192,11 +195,13 @@ func (l *Library) Get(id string) (*Remote, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := l.all[id]
-	if r == nil {
-		return nil, refusal.Bad(UnknownPlace, "place", id)
+	switch r := l.all[id]; {
+	case r != nil:
+		return r, nil
+	case l.damaged != nil:
+		return nil, l.damaged
 	}
-	return r, nil
+	return nil, refusal.Bad(UnknownPlace, "place", id)
 }
 
 // Place returns the record of a place.

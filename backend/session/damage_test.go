@@ -11,6 +11,7 @@ import (
 	"deskhand/backend/inspect"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/session"
+	"deskhand/backend/store"
 )
 
 // A damaged journal may fold to less than the stored transcript: a start after a crash keeps the stored entries, and ends the turn that
@@ -54,6 +55,73 @@ func TestDamagedJournalTakesNothingBack(t *testing.T) {
 		if a, b := string(asJSON(t, was)), string(asJSON(t, is)); a != b {
 			t.Errorf("\n  was %.200s\nis now %.200s", a, b)
 		}
+	}
+}
+
+// Of conversations that were running when the program ended, one that cannot be read is left out, and the others are ended as interrupted:
+// also where an index is damaged by which they are found.
+func TestUnreadableConversationStopsNoOther(t *testing.T) {
+	t.Parallel()
+	for name, harm := range map[string]func(t *testing.T, dir string, d *desk){
+		"a record": func(*testing.T, string, *desk) {},
+		"and an index": func(t *testing.T, dir string, d *desk) {
+			t.Helper()
+			var page int64
+			if err := d.db.Read().QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = 'request_open'`).Scan(&page); err != nil {
+				t.Fatal(err)
+			}
+			d.close()
+			f, err := os.OpenFile(filepath.Join(dir, "deskhand.db"), os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			const size = 4096
+			if _, err := f.WriteAt(make([]byte, size), (page-1)*size); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			d := open(t, dir)
+			broken, sound := d.create(), d.create()
+			for _, s := range []session.Session{broken, sound} {
+				d.prompt(s.ID, "echo one")
+				d.idle(s.ID)
+			}
+			d.alter(`UPDATE turn SET state = 'running', stop_reason = '', ended_at = 0`)
+			d.alter(`INSERT INTO queue_item (id, session, position, held, message, created_at, attachments) VALUES ('q', '` + broken.ID + `', 0, '', 'two', 1, '[{')`)
+			harm(t, dir, d)
+			d.close()
+			d = open(t, dir)
+			if _, err := d.Get(t.Context(), broken.ID); !store.Corrupt(err) {
+				t.Errorf("Get of a conversation with a damaged queue: got %v, want the error of a damaged database", err)
+			}
+			var reason string
+			if err := d.db.Read().QueryRowContext(t.Context(), `SELECT stop_reason FROM turn WHERE session = ?`, sound.ID).Scan(&reason); err != nil || reason != "interrupted" {
+				t.Errorf("the turn of a conversation that can be read: got stop reason %q, %v, want interrupted", reason, err)
+			}
+			d.alter(`UPDATE queue_item SET attachments = '[]'`)
+			if _, err := d.Get(t.Context(), broken.ID); !store.Corrupt(err) {
+				t.Errorf("Get of a conversation that was left out at the start: got %v, want the error until the next start", err)
+			}
+		})
+	}
+}
+
+// A worktree whose record is damaged stops no start.
+func TestDamagedRecordOfWorktreeIsLeftOut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := open(t, dir)
+	s := d.create()
+	d.alter(`INSERT INTO worktree (id, main, repository, path, branch, base, state, kept, made_at) VALUES ('` + s.ID + `', '/r', '/r', '` + s.Cwd + `', 'b', 'c', 'removing', '{', 1)`)
+	d.close()
+	d = open(t, dir)
+	if got, err := d.Get(t.Context(), s.ID); err != nil || got.Worktree != nil {
+		t.Errorf("Get of a conversation in a worktree with a damaged record: got worktree %+v, %v, want none", got.Worktree, err)
 	}
 }
 

@@ -43,8 +43,11 @@ func (c remoteSessions) outlived(ctx context.Context) ([]leftAgent, error) {
 
 // endLeft ends a remote agent, and logs a failure. An agent of a removed place is only forgotten, since its runtime can no longer be asked.
 func (c remoteSessions) endLeft(ctx context.Context, l leftAgent) (err error) {
-	if p, unknown := c.remotes.Get(l.place); unknown == nil {
+	p, err := c.remotes.Get(l.place)
+	if err == nil {
 		err = p.Runtime().Remove(ctx, l.server)
+	} else if _, removed := errors.AsType[*RefusedError](err); removed {
+		err = nil
 	}
 	if err == nil {
 		err = c.forgetProgress(l.session, l.server)

@@ -74,11 +74,17 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Corrupt reports whether an error of the database means that its file is damaged: pages have changed, or a table is missing that every
-// database of Deskhand has.
+// ErrRecord is the error for a record of the database that is not what was stored.
+var ErrRecord = errors.New("a record is damaged")
+
+// Corrupt reports whether an error of the database means that its file is damaged: pages or records have changed, or a table is missing that
+// every database of Deskhand has.
 func Corrupt(err error) bool {
 	if errors.Is(err, ErrNewer) {
 		return false
+	}
+	if errors.Is(err, ErrRecord) {
+		return true
 	}
 	failure, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {

@@ -190,7 +190,7 @@ func (l *Library) Recover(ctx context.Context) (take func(ctx context.Context), 
 	}
 	open, err := record.Query(ctx, l.Store.Read(), record.ScanText, `SELECT turn FROM turn_change WHERE ended = 0`)
 	if err != nil {
-		return nil, err
+		return func(context.Context) {}, err
 	}
 	l.late = map[string]bool{}
 	for _, turn := range open {

@@ -53,15 +53,24 @@ func (r row) keptWork() *KeptWork {
 	return &KeptWork{Ref: keptRef(r.id), Commit: r.kept.Commit, Files: r.kept.Files, At: r.kept.At}
 }
 
-// Load reads the worktrees from the database.
+// Load reads the worktrees from the database. A worktree whose record is damaged is left out, and nothing is done with its directory.
 func (l *Library) Load(ctx context.Context) error {
-	list, err := record.Query(ctx, l.deps.Store.Read(), func(s record.Scanner) (r row, err error) {
+	var list []row
+	_, err := record.Query(ctx, l.deps.Store.Read(), func(s record.Scanner) (_ struct{}, err error) {
+		var r row
 		var kept string
-		err = s.Scan(&r.id, &r.main, &r.repository, &r.path, &r.branch, &r.base, &r.state, &kept)
-		if err == nil && kept != "" {
+		if err = s.Scan(&r.id, &r.main, &r.repository, &r.path, &r.branch, &r.base, &r.state, &kept); err != nil {
+			return struct{}{}, err
+		}
+		if kept != "" {
 			err = json.Unmarshal([]byte(kept), &r.kept)
 		}
-		return r, err
+		if err != nil {
+			l.deps.Logger.Error("the record of a worktree is damaged, and is left out: see deskhand verify", "session", r.id, "path", r.path, "error", err)
+		} else {
+			list = append(list, r)
+		}
+		return struct{}{}, nil
 	}, `SELECT id, main, repository, path, branch, base, state, kept FROM worktree`)
 	l.put(list...)
 	return err
