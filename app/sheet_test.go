@@ -202,6 +202,19 @@ func TestWhatADialogHasNoRoomFor(t *testing.T) {
 	}
 }
 
+// What is not here as a whole is allowed neither in a dialog nor in a notification.
+func TestAClippedRequest(t *testing.T) {
+	for _, tool := range []string{`{"kind":"execute","rawInput":{"command":"ls"}}`, `{"kind":"read","locations":[{"path":"/home/ada/p/a.go"}]}`} {
+		r := parse(t, `{"kind":"permission","agent":"A","clipped":true,"tool":`+tool+`,`+offered+`}`)
+		if s := sheetOf(r, home(), nil); len(s.buttons) != 0 || !strings.Contains(textOf(s), "The window shows all of it, in pages.") {
+			t.Errorf("sheetOf a clipped request about %s: got buttons %v and %q, want no button and the way to the window", tool, labels(s), textOf(s))
+		}
+		if got := r.actions(home().Cwd); len(got) != 1 || got[0].label != "Reject" {
+			t.Errorf("actions of a clipped request about %s: got %+v, want Reject alone", tool, got)
+		}
+	}
+}
+
 func TestAQuestion(t *testing.T) {
 	r := parse(t, `{"id":"q/1","session":"s1","kind":"question","agent":"A","title":"Which?"}`)
 	var q question

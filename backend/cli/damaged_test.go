@@ -1,8 +1,11 @@
 package cli_test
 
 import (
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -183,4 +186,116 @@ func TestDamagedDatabaseIsShownOrRefusedWithWayOn(t *testing.T) {
 		}
 	}
 	t.Logf("%d were shown, %d were refused", shown, refused)
+}
+
+// TestVerifySalvageCommand: the command reads what can be read of a damaged database into a new directory, changes nothing where it reads, and
+// `data accept` goes on with what was saved.
+func TestVerifySalvageCommand(t *testing.T) {
+	t.Parallel()
+	from, to := t.TempDir(), filepath.Join(t.TempDir(), "new")
+	if _, stderr, code := run(t, from, "prompt", "--agent", "mock", "--dir", t.TempDir(), "echo the quick zeppelin"); code != 0 {
+		t.Fatal(code, stderr)
+	}
+	db, err := store.Open(t.Context(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page int
+	if err := db.Read().QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = 'session'`).Scan(&page); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(from, "deskhand.db")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(data[(page-1)*pageOf : page*pageOf])
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := run(t, from, "verify", "--salvage", to, "--repair"); code != 2 || !strings.Contains(stderr, "--salvage goes with nothing else") {
+		t.Errorf("verify --salvage --repair: got exit code %d, want 2 and the reason\n%s", code, stderr)
+	}
+	if _, stderr, code := run(t, from, "verify"); code != 1 || !strings.Contains(stderr, "verify --salvage") {
+		t.Errorf("verify of a damaged database: got exit code %d, want 1 and the way on\n%s", code, stderr)
+	}
+	stdout, stderr, code := run(t, from, "verify", "--salvage", to)
+	if code != 0 || !strings.Contains(stdout, "1 conversations are in "+to) || !strings.Contains(stdout, "lost      session: ") || !strings.Contains(stdout, "Recovered conversation") {
+		t.Errorf("verify --salvage: got exit code %d and %q, want 0, one conversation and what was lost of it\n%s", code, stdout, stderr)
+	}
+	if now, err := os.ReadFile(name); err != nil || !slices.Equal(now, data) {
+		t.Errorf("verify --salvage: got another database where it was read, %v; want it unchanged", err)
+	}
+	if _, stderr, code := run(t, from, "verify", "--salvage", to); code == 0 || !strings.Contains(stderr, to) {
+		t.Errorf("verify --salvage into a directory that is there: got exit code %d, want a refusal that names it\n%s", code, stderr)
+	}
+	var r struct{ Sessions int }
+	stdout, stderr, code = run(t, from, "verify", "--salvage", to+"2", "--json")
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != 0 || r.Sessions != 1 {
+		t.Errorf("verify --salvage --json: got exit code %d and %q (%v), want 0 and one conversation\n%s", code, stdout, err, stderr)
+	}
+
+	saved, err := os.ReadFile(filepath.Join(to, "deskhand.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, saved, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []string{"-wal", "-shm"} {
+		if err := os.Remove(name + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if _, stderr, code := run(t, from, "verify"); code != 1 || !strings.Contains(stderr, "data accept") {
+		t.Errorf("verify with another database in the place of the damaged one: got exit code %d, want 1 and the way on\n%s", code, stderr)
+	}
+	if _, stderr, code := run(t, from, "data", "accept"); code != 0 {
+		t.Errorf("data accept: got exit code %d, want 0\n%s", code, stderr)
+	}
+	if stdout, stderr, code := run(t, from, "sessions", "list"); code != 0 || !strings.Contains(stdout, "Recovered conversation") {
+		t.Errorf("sessions list after data accept: got exit code %d and %q, want the conversation that was saved\n%s", code, stdout, stderr)
+	}
+}
+
+// TestVerifyRollsBackKilledFirstStart: verify rolls back what a kill during the very first start has left, as every start does.
+func TestVerifyRollsBackKilledFirstStart(t *testing.T) {
+	t.Parallel()
+	made := t.TempDir()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(made, "deskhand.db")+"?_pragma=cache_size(1)&_pragma=journal_mode(DELETE)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	first, err := os.ReadFile(filepath.Join("..", "store", "migrations", "001_spine.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		string(first), "PRAGMA user_version=1", "BEGIN IMMEDIATE", "CREATE TABLE half (x)", "PRAGMA user_version=2",
+		"INSERT INTO half WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 200) SELECT randomblob(4000) FROM n",
+	} {
+		if _, err := db.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"verify"}, {"verify", "--repair"}} {
+		dir := t.TempDir()
+		for _, name := range []string{"deskhand.db", "deskhand.db-journal"} { // as a kill leaves them
+			data, err := os.ReadFile(filepath.Join(made, name))
+			if err != nil || len(data) == 0 {
+				t.Fatalf("%s: got %d bytes, %v; want those of an open transaction", name, len(data), err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if stdout, stderr, code := run(t, dir, args...); code != 0 || !strings.Contains(stdout, "All is well") {
+			t.Errorf("%s after a killed first start: got exit code %d and %q, want 0 and all well\n%s", strings.Join(args, " "), code, stdout, stderr)
+		}
+	}
 }

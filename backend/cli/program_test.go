@@ -638,6 +638,10 @@ func TestServerTokenThatNobodyElseSees(t *testing.T) {
 			t.Errorf("%s: got arguments %q, want them without the token", name, p.Args)
 		}
 	}
+	t.Setenv("DESKHAND_TOKEN", "a")
+	if _, stderr, code := run(t, t.TempDir(), "server", "--port", "0"); code != 2 || !strings.Contains(stderr, "DESKHAND_TOKEN has 1 characters") {
+		t.Errorf("server with DESKHAND_TOKEN=a: got exit code %d, want 2 and the reason\n%s", code, stderr)
+	}
 }
 
 func TestCtrlCStopsTurn(t *testing.T) {

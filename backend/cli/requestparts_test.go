@@ -18,7 +18,7 @@ func TestInboxPrintsAllOfALongRequest(t *testing.T) {
 	}
 	command := "echo " + strings.Repeat("a", 69_986) + "; rm -rf ~\u200b"
 	ask, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "session/request_permission", "params": map[string]any{
-		"sessionId": "s", "toolCall": map[string]any{"toolCallId": "t", "title": "Run", "kind": "execute", "rawInput": map[string]any{"command": command}},
+		"sessionId": "s", "toolCall": map[string]any{"toolCallId": "t", "title": "Run\u202e it\u200b", "kind": "execute", "rawInput": map[string]any{"command": command}},
 		"options": []map[string]any{{"optionId": "y", "name": "Yes", "kind": "allow_once"}, {"optionId": "n", "name": "No", "kind": "reject_once"}},
 	}})
 	if err != nil {
@@ -43,6 +43,9 @@ func TestInboxPrintsAllOfALongRequest(t *testing.T) {
 	var s session.Session
 	c.post("/client/sessions", session.New{Agent: "long", Cwd: work}, &s)
 	r := c.asks(s, "go")
+	if list, stderr, code := run(t, dir, "inbox", "list"); code != 0 || !strings.Contains(list, "Run[U+202E] it[U+200B]") {
+		t.Errorf("inbox list: got code %d and %q, want 0 and the characters that are not seen written out\n%s", code, list, stderr)
+	}
 	_, stderr, code := run(t, dir, "inbox", "answer", r.ID)
 	if code != 2 || !strings.Contains(stderr, strings.Repeat("a", 69_986)+"; rm -rf ~[U+200B]") || !strings.Contains(stderr, "command, 70002 letters in 1 lines, with characters that are not seen") {
 		t.Errorf("inbox answer: got code %d and %d bytes ending in %q; want 2, the whole command and its counts", code, len(stderr), stderr[max(0, len(stderr)-400):])

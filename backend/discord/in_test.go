@@ -1164,6 +1164,9 @@ func TestApproveRefusesAmbiguousRequests(t *testing.T) {
 	b.write(`UPDATE discord_request SET channel = '1' WHERE request = ?`, r.ID)
 	approve("It has only just come")
 	b.write(`UPDATE discord_request SET channel = ? WHERE request = ?`, b.dc.Channel.String(), r.ID)
+	b.write(`UPDATE request SET data = json_set(data, '$.clipped', json('true')) WHERE id = ?`, r.ID) // not all of it is here
+	approve("It cannot simply be allowed once")
+	b.write(`UPDATE request SET data = json_remove(data, '$.clipped') WHERE id = ?`, r.ID)
 	approve("Allowed once")
 }
 

@@ -86,6 +86,13 @@ func TestRequestsAtTheEditor(t *testing.T) {
 		"permission": {
 			`{"kind":"permission","title":"Run","options":[{"id":"once","name":"Once","kind":"allow_once"}]}`, false, []string{"session/request_permission", `"optionId":"once"`}, nil, choose("once"), `{"optionId":"once"}`,
 		},
+		"permission that is not here as a whole": {
+			`{"kind":"permission","title":"Run","clipped":true,"options":[{"id":"no","name":"No","kind":"reject_once"},{"id":"yes","name":"Yes","kind":"allow_once"}]}`,
+			false,
+			[]string{"not all of it is shown", `"optionId":"no"`, "Look at it in Deskhand"},
+			[]string{`"optionId":"yes"`},
+			choose("no"), `{"optionId":"no"}`,
+		},
 		"address": {`{"kind":"url","title":"Sign in","url":"https://x.test/"}`, false, []string{"Answer it in Deskhand."}, nil, choose(optionDecline), `{"action":"decline"}`},
 		"raw":     {`{"kind":"raw","title":"x/y","raw":{}}`, true, []string{"Answer it in Deskhand."}, nil, choose(optionDecline), `{"action":"cancel"}`},
 		"trust": {
