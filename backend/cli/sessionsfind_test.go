@@ -16,6 +16,7 @@ import (
 // later page is found, and makes a shared beginning ambiguous.
 func TestSessionsAreFoundByBeginningOfIDOnEveryPage(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
+	program := testkit.Deskhand(t) // before there is no PATH, by which it is built
 	for name, value := range map[string]string{
 		shellVariable: "off", keyringVariable: "off", "DESKHAND_CATALOGUE_URL": "off", "DESKHAND_DEMO_STATE": filepath.Join(dir, "demo"), "PATH": "/none",
 	} {
@@ -23,7 +24,7 @@ func TestSessionsAreFoundByBeginningOfIDOnEveryPage(t *testing.T) {
 	}
 	for range 3 {
 		args := []string{"prompt", "--data-dir", dir, "--agent", "mock", "--dir", work, "echo one"}
-		if out, err := exec.Command(testkit.Deskhand(t), args...).CombinedOutput(); err != nil {
+		if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
 			t.Fatalf("deskhand %q: got error %v, want none\n%s", args, err, out)
 		}
 	}
