@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import App from './App.svelte';
 import { act } from './commands/actions';
 import { commands, loadActions } from './commands/commands.svelte';
+import { conversationPart } from './conversation.svelte';
 import { client, connection, conversations, navigation, toasts } from './state/state';
 import { entry, session, turn } from './test/records';
 import { answering } from './test/calls';
@@ -36,7 +37,7 @@ beforeEach(async () => {
   conversations.sessions.set(id, session({ id, turn: turn({ session: id, state: 'running' }) }));
   navigation.show({ name: 'session', id });
   connection.loaded = true;
-  await loadActions(); // as after the start of the page
+  await Promise.all([loadActions(), conversationPart.load()]); // as after the start of the page
 });
 
 afterEach(() => {
@@ -134,6 +135,23 @@ test('what is hidden by keys gives the focus back', async () => {
   await settle();
   expect(part('aside.panel')).toBeNull();
   expect(document.activeElement).toBe(message());
+});
+
+test('the part that shows conversations is mounted when it comes; one that cannot be loaded says so, and is asked for again', async () => {
+  const loaded = conversationPart.component;
+  conversationPart.component = undefined;
+  conversationPart.failed = true;
+  open(1_200);
+  expect(part('.side .item')).not.toBeNull();
+  expect(message()).toBeNull();
+  const again = vi.spyOn(conversationPart, 'load').mockImplementation(async () => {
+    conversationPart.component = loaded;
+  });
+  part('main .wait[role=alert] button')?.click();
+  flushSync();
+  expect(again).toHaveBeenCalledOnce();
+  expect(part('main .wait[role=alert]')).toBeNull();
+  expect(message()).not.toBeNull();
 });
 
 test('a screen for a new conversation that cannot be loaded says so, and is asked for again', async () => {

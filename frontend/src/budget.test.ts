@@ -6,8 +6,13 @@ import { expect, test, vi } from 'vitest';
 
 const root = join(import.meta.dirname, '..');
 
+// The entry is what index.html loads before anything is on the screen. Fonts are not counted: they are files of their own, and the page is
+// drawn with them as soon as they are there.
+//
+// The style sheet is the one sheet of all screens (see vite.config.ts), so its limit follows the number of screens and not the start: it is
+// kept so low that a sheet of a library, which is larger than all of ours, cannot get in unseen.
 test(
-  'the first screen without a conversation needs less than 163 kB of code and 21 kB of style, and runs nothing but files of ours',
+  'the page starts with less than 150 kB of code and 25 kB of style, shows a conversation with less than 190 kB, and runs nothing but files of ours',
   { timeout: 120_000 },
   async () => {
     vi.stubEnv('NODE_ENV', 'production'); // a production build, without the debugging code of the libraries
@@ -20,22 +25,28 @@ test(
     vi.unstubAllEnvs();
     const chunks = built.output.filter((part) => part.type === 'chunk');
     const entry = chunks.find((chunk) => chunk.isEntry);
-    // App.svelte imports this component when no conversation is shown.
-    const start = chunks.find((chunk) => chunk.facadeModuleId?.endsWith('/start/NewConversation.svelte'));
-    expect([entry, start]).not.toContain(undefined);
-    // A chunk loads together with its static imports, and theirs.
-    const first = new Set([entry, start]);
-    for (const chunk of first)
-      for (const name of chunk?.imports ?? []) first.add(chunks.find(({ fileName }) => fileName === name));
+    const ofScreen = (name: string) => chunks.find((chunk) => chunk.facadeModuleId?.endsWith(name));
+    const start = ofScreen('/start/NewConversation.svelte');
+    const conversation = ofScreen('/src/Conversation.svelte');
+    expect([entry, start, conversation]).not.toContain(undefined);
+    const sizeOf = (texts: (string | Uint8Array)[]) =>
+      texts.reduce((sum, text) => sum + gzipSync(text).length, 0);
+    /** The size of chunks with their static imports, and theirs, which load together. */
+    const loading = (...first: (Rolldown.OutputChunk | undefined)[]) => {
+      const all = new Set(first);
+      for (const chunk of all)
+        for (const name of chunk?.imports ?? []) all.add(chunks.find(({ fileName }) => fileName === name));
+      return sizeOf([...all].map((chunk) => chunk?.code ?? ''));
+    };
+    expect(loading(entry)).toBeLessThan(150_000);
+    expect(loading(entry, start)).toBeLessThan(150_000);
+    expect(loading(entry, conversation)).toBeLessThan(190_000);
     // A style sheet that is loaded later would make the engine restyle the whole page.
     const styles = built.output
       .filter((part) => part.type === 'asset')
       .filter((part) => part.fileName.endsWith('.css'));
     expect(styles).toHaveLength(1);
-    const sizeOf = (texts: (string | Uint8Array)[]) =>
-      texts.reduce((sum, text) => sum + gzipSync(text).length, 0);
-    expect(sizeOf([...first].map((chunk) => chunk?.code ?? ''))).toBeLessThan(163_000);
-    expect(sizeOf(styles.map((style) => style.source))).toBeLessThan(21_000);
+    expect(sizeOf(styles.map((style) => style.source))).toBeLessThan(25_000);
 
     const page = built.output.find((part) => part.fileName === 'index.html');
     const html = page?.type === 'asset' ? String(page.source) : '';
