@@ -48,8 +48,18 @@ test(
     expect(styles).toHaveLength(1);
     expect(sizeOf(styles.map((style) => style.source))).toBeLessThan(25_000);
 
+    // The fonts, of which a page loads those whose characters it has.
+    const fonts = built.output.filter((part) => part.type === 'asset' && part.fileName.endsWith('.woff2'));
+    expect(fonts.length).toBeGreaterThan(2);
+    expect(
+      fonts.reduce((sum, font) => sum + (font.type === 'asset' ? font.source.length : 0), 0),
+    ).toBeLessThan(280_000);
+
     const page = built.output.find((part) => part.fileName === 'index.html');
     const html = page?.type === 'asset' ? String(page.source) : '';
+    expect(html.match(/as="font"[^>]*href="\/assets\/[\w-]+-latin-wght-normal-[^"]+\.woff2"/g)).toHaveLength(
+      2,
+    );
     expect(html).toMatch(/<script type="module"[^>]* src="\/assets\/[^"]+"><\/script>/);
     expect(html.replace(/<script[^>]* src=[^>]*><\/script>/g, '')).not.toMatch(
       /<script|<style|\son\w+=|https?:/,
