@@ -41,6 +41,8 @@ test("titles, messages and answers from right to left", async (t) => {
   // The demo agent repeats what it was asked.
   const answer = app.log.locator(".markdown blockquote p").first();
   assert.deepEqual(await answer.evaluate(begins), wanted, "the answer");
+  const quoted = app.log.locator(".markdown blockquote").first();
+  assert.deepEqual(await quoted.evaluate((bar) => [getComputedStyle(bar).borderRightWidth, getComputedStyle(bar).borderLeftWidth]), ["3px", "0px"], "the bar");
   await app.composer.fill(title);
   assert.equal(await app.composer.evaluate((field) => getComputedStyle(field).unicodeBidi), "plaintext", "what is written");
 });

@@ -174,3 +174,8 @@ describe('what draws formulas', () => {
     document.body.replaceChildren();
   });
 });
+
+test('spaces have their width, unless they would draw a formula over what stands before it', () => {
+  expect(draw('a \\qquad b', true)).toContain('width="2em"');
+  expect(draw('a \\kern{-9em} b', true)).not.toContain('width');
+});

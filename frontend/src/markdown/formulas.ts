@@ -15,6 +15,12 @@ purifier.setConfig({
   ALLOW_DATA_ATTR: false,
 });
 
+/** A space has its width, unless it would draw the text over what stands before it. */
+purifier.addHook('uponSanitizeAttribute', (element, event) => {
+  if (event.attrName !== 'width' || element.localName !== 'mspace') return;
+  event.forceKeepAttr = /^\d{1,2}(?:\.\d+)?em$/.test(event.attrValue);
+});
+
 /** The code points where the mathematical alphabets begin: capitals, small letters, digits. A missing entry has no alphabet. */
 const alphabets: Record<string, readonly [number?, number?, number?]> = {
   bold: [0x1d400, 0x1d41a, 0x1d7ce],

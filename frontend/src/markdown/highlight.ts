@@ -4,6 +4,13 @@ export interface Wanted {
   id: number;
   code: string;
   language: string;
+  /** The number of a block that grows: the code goes on where the last code of the same number ended. */
+  stream?: number;
+}
+
+/** Nothing more comes of a block that grew. */
+export interface Closed {
+  closed: number;
 }
 
 /** Runs of text, each with the class of its colour, by line. */
@@ -16,27 +23,68 @@ export interface Painted {
 
 const names: Record<string, string> = {
   bash: 'shellscript',
+  batch: 'bat',
+  'c++': 'cpp',
+  cc: 'cpp',
   cjs: 'javascript',
+  clj: 'clojure',
+  cmd: 'bat',
   console: 'shellscript',
   cs: 'csharp',
+  csproj: 'xml',
+  cts: 'typescript',
+  cxx: 'cpp',
   dockerfile: 'docker',
+  env: 'dotenv',
+  erl: 'erlang',
+  ex: 'elixir',
+  exs: 'elixir',
+  fish: 'shellscript',
+  fs: 'fsharp',
   golang: 'go',
+  gql: 'graphql',
+  gradle: 'groovy',
   h: 'c',
+  hpp: 'cpp',
+  hs: 'haskell',
   htm: 'html',
+  jl: 'julia',
   js: 'javascript',
   json5: 'json',
   jsonc: 'json',
+  jsonl: 'json',
   jsx: 'tsx',
   kt: 'kotlin',
+  kts: 'kotlin',
   makefile: 'make',
+  md: 'markdown',
+  mdx: 'markdown',
   mjs: 'javascript',
+  mk: 'make',
+  ml: 'ocaml',
+  mts: 'typescript',
+  objc: 'objective-c',
+  objectivec: 'objective-c',
   patch: 'diff',
+  pl: 'perl',
+  protobuf: 'proto',
+  ps1: 'powershell',
+  pwsh: 'powershell',
   py: 'python',
+  pyi: 'python',
+  rb: 'ruby',
   rs: 'rust',
+  sc: 'scala',
   sh: 'shellscript',
   shell: 'shellscript',
+  sol: 'solidity',
   svg: 'xml',
+  terraform: 'hcl',
+  tex: 'latex',
+  tf: 'hcl',
+  tfvars: 'hcl',
   ts: 'typescript',
+  vim: 'viml',
   yml: 'yaml',
   zsh: 'shellscript',
 };
@@ -60,17 +108,25 @@ export function languageOfPath(path: string): string | undefined {
 }
 
 /** Longer code stays plain. */
-const longest = 40_000;
+export const longest = 40_000;
 /** The number of characters of code in the cache. Their colours take about twenty times as much memory. */
 const kept = 300_000;
 
 type Port = Pick<Worker, 'postMessage' | 'addEventListener'>;
+
+/** A block of code that grows. */
+export interface CodeStream {
+  /** Returns the further lines, coloured; undefined when there are no colours. The answer must have come before the next call. */
+  next: (code: string) => Promise<readonly Line[] | undefined>;
+  close: () => void;
+}
 
 export class Highlighter {
   #start: () => Port;
   #port: Port | undefined;
   #broken = false;
   #next = 0;
+  #streams = 0;
   #waiting = new Map<number, (lines: readonly Line[] | undefined) => void>();
   #held = new Map<string, Promise<readonly Line[] | undefined>>();
   #size = 0;
@@ -97,13 +153,23 @@ export class Highlighter {
     return answer;
   }
 
-  #ask(code: string, language: string): Promise<readonly Line[] | undefined> {
+  /** Begins to colour a block that grows. */
+  stream(language: string): CodeStream {
+    const stream = this.#streams++;
+    return {
+      next: (code) => (this.#broken ? Promise.resolve(undefined) : this.#ask(code, language, stream)),
+      close: () => this.#port?.postMessage({ closed: stream } satisfies Closed),
+    };
+  }
+
+  #ask(code: string, language: string, stream?: number): Promise<readonly Line[] | undefined> {
     const port = (this.#port ??= this.#open());
     if (!port) return Promise.resolve(undefined);
     const id = this.#next++;
     return new Promise((resolve) => {
       this.#waiting.set(id, resolve);
-      port.postMessage({ id, code, language } satisfies Wanted);
+      const wanted: Wanted = { id, code, language };
+      port.postMessage(stream === undefined ? wanted : { ...wanted, stream });
     });
   }
 

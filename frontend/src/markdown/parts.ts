@@ -32,16 +32,16 @@ function sizeOf({ token, raw }: Block): { weight: number; height: number } {
       return { weight: 0, height: 0 };
     case 'code': {
       const lines = raw.split('\n').length - 1;
-      return { weight: 6 + 8 * lines, height: 46 + 18 * lines };
+      return { weight: 6 + 8 * lines, height: 56 + 18 * lines };
     }
     case 'table': {
       const { header, rows } = token as Tokens.Table;
-      return { weight: (rows.length + 1) * (header.length + 1), height: 8 + 31 * (rows.length + 1) };
+      return { weight: (rows.length + 1) * (header.length + 1), height: 12 + 35 * (rows.length + 1) };
     }
     default: {
       const lines = raw.split('\n');
-      const rows = lines.reduce((sum, line) => sum + Math.ceil(line.length / 90), 0);
-      return { weight: lines.length + raw.length / 100, height: 8 + 24 * rows };
+      const rows = lines.reduce((sum, line) => sum + Math.ceil(line.length / 74), 0);
+      return { weight: lines.length + raw.length / 100, height: 10 + 22 * rows };
     }
   }
 }

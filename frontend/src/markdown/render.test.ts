@@ -93,7 +93,7 @@ test('a path of the workspace is shown and is no link', () => {
 test('code keeps its language and can be copied', () => {
   const host = render('```ts title="x"\nlet a = "<b>";\n```');
   expect(host.querySelector('.code-head span')?.textContent).toBe('ts');
-  expect(host.querySelector('button[data-copy]')?.textContent).toBe('Copy');
+  expect(host.querySelector('button[data-copy]')?.getAttribute('aria-label')).toBe('Copy');
   expect(host.querySelector('code')?.textContent).toBe('let a = "<b>";\n');
 });
 
@@ -107,4 +107,24 @@ test('items with a box to tick are told from others', () => {
   const items = render('- [x] done\n- plain').querySelectorAll('li');
   expect([...items].map((one) => one.className)).toEqual(['task', '']);
   expect(items[0]?.querySelector('.check')).not.toBeNull();
+});
+
+test('blocks that go from right to left say so, and others say nothing', () => {
+  const text =
+    '# כותרת\n\nפסקה `code`\n\n- אחד\n  - שניים\n\n> ציטוט\n\n| א | ב |\n|---|---|\n| ג | ד |\n\nLeft שמאל';
+  const host = render(text);
+  const told = [...host.querySelectorAll('[dir]')].map(
+    (one) => `${one.localName} ${one.getAttribute('dir')}`,
+  );
+  expect(told).toEqual(['h1 rtl', 'p rtl', 'ul rtl', 'ul rtl', 'blockquote rtl', 'p rtl', 'div rtl']);
+  expect(render('- one\n\n> two').querySelector('[dir]')).toBeNull();
+});
+
+test('code with a long line has a switch for wrapping, code without does not', () => {
+  const inList = (code: string) => render(`- \`\`\`go\n  ${code}\n  \`\`\``);
+  expect(inList('x'.repeat(91)).querySelector('button[data-wrap]')?.getAttribute('aria-pressed')).toBe(
+    'false',
+  );
+  expect(inList('x').querySelector('button[data-wrap]')).toBeNull();
+  expect(inList('x').querySelector('code')?.getAttribute('data-language')).toBe('go');
 });

@@ -1,10 +1,17 @@
 import DOMPurify from 'dompurify';
 import { Parser, Renderer, type Token, type Tokens } from 'marked';
 import { safeLink } from '../shell/wails';
+import { answers } from '../strings/answers';
+import { t } from '../strings/t';
+import { addTexts } from '../strings/texts';
+import { goesLeft } from './direction';
 import type { Formula } from './formula';
+import { languageOf } from './highlight';
 import { drawing, extras } from './late';
 import type { Places } from './places';
-import { t } from '../strings/t';
+import { hasLongLine, wraps } from './wrapping';
+
+addTexts(answers);
 
 // Renders Markdown to HTML that is safe to mount: no scripts, no styles, nothing that loads from anywhere. HTML in a message is shown as
 // text, so that no part of the message disappears.
@@ -20,11 +27,24 @@ function escape(text: string): string {
     .replaceAll("'", '&#39;');
 }
 
-/** Renders code within a list or quotation. Other code is rendered by Code.svelte. */
+/** Longer inline code may be broken at the end of a line. */
+const longestName = 40;
+
+/** Renders code within a list or quotation; boxes.ts adds its colours. Other code is rendered by Code.svelte. */
 function codeBox(info: string | undefined, code: string): string {
   const name = info?.trim().split(/\s+/)[0] ?? '';
-  const head = `<div class="code-head"><span>${escape(name)}</span><button type="button" data-copy>${escape(t('code.copy'))}</button></div>`;
-  return `<div class="code">${head}<pre tabindex="0"><code>${code}\n</code></pre></div>`;
+  const language = languageOf(info);
+  const button = (what: string, label: string, more = '') =>
+    `<button type="button" class="icon ${what}" data-${what}${more} title="${escape(label)}" aria-label="${escape(label)}"></button>`;
+  const wrap = hasLongLine(code) ? button('wrap', t('code.wrap'), ` aria-pressed="${wraps()}"`) : '';
+  const head = `<div class="code-head"><span>${escape(name)}</span>${wrap}${button('copy', t('code.copy'))}</div>`;
+  const coloured = language ? ` data-language="${escape(language)}"` : '';
+  return `<div class="code${name === '' ? ' bare' : ''}">${head}<pre tabindex="0"><code${coloured}>${escape(code)}\n</code></pre></div>`;
+}
+
+/** Tells an element whose text goes from right to left, given what it was made of. */
+function aimed(made: string, raw: string): string {
+  return goesLeft(raw) ? made.replace(/^(<\w+)/, '$1 dir="rtl"') : made;
 }
 
 class SafeRenderer extends Renderer {
@@ -47,8 +67,29 @@ class SafeRenderer extends Renderer {
     return token.block ? `<p class="html">${shown}</p>` : escape(token.text);
   }
 
+  override paragraph(token: Tokens.Paragraph): string {
+    return aimed(super.paragraph(token), token.raw);
+  }
+
+  override heading(token: Tokens.Heading): string {
+    return aimed(super.heading(token), token.text);
+  }
+
+  override blockquote(token: Tokens.Blockquote): string {
+    return aimed(super.blockquote(token), token.text);
+  }
+
+  override list(token: Tokens.List): string {
+    return aimed(super.list(token), token.items[0]?.text ?? '');
+  }
+
   override code({ text, lang }: Tokens.Code): string {
-    return codeBox(lang, escape(text));
+    return codeBox(lang, text);
+  }
+
+  override codespan(token: Tokens.Codespan): string {
+    const made = super.codespan(token);
+    return token.text.length > longestName ? made.replace('<code', '<code class="long"') : made;
   }
 
   override link({ href, title, tokens }: Tokens.Link): string {
@@ -66,7 +107,7 @@ class SafeRenderer extends Renderer {
   }
 
   override table(token: Tokens.Table): string {
-    return `<div class="table">${super.table(token)}</div>`;
+    return aimed(`<div class="table">${super.table(token)}</div>`, token.raw);
   }
 
   override listitem(item: Tokens.ListItem): string {
@@ -75,7 +116,7 @@ class SafeRenderer extends Renderer {
   }
 
   override checkbox({ checked }: Tokens.Checkbox): string {
-    return `<span class="check" role="img" aria-label="${escape(t(checked ? 'markdown.checked' : 'markdown.unchecked'))}">${checked ? '☑' : '☐'}</span> `;
+    return `<span class="check${checked ? ' done' : ''}" role="img" aria-label="${escape(t(checked ? 'markdown.checked' : 'markdown.unchecked'))}">${checked ? '☑' : '☐'}</span> `;
   }
 }
 
@@ -86,10 +127,14 @@ const tags =
 const attributes = [
   'align',
   'aria-label',
+  'aria-pressed',
   'class',
   'colspan',
   'data-copy',
+  'data-language',
   'data-path',
+  'data-wrap',
+  'dir',
   'href',
   'role',
   'rowspan',
@@ -144,7 +189,17 @@ DOMPurify.setConfig({
   ALLOWED_ATTR: attributes,
   ALLOW_DATA_ATTR: false,
   // The sanitizer checks the value of every attribute as an address, except for the attributes in this list.
-  ADD_URI_SAFE_ATTR: ['align', 'colspan', 'data-path', 'rowspan', 'start', 'tabindex', 'type'],
+  ADD_URI_SAFE_ATTR: [
+    'align',
+    'colspan',
+    'data-language',
+    'data-path',
+    'dir',
+    'rowspan',
+    'start',
+    'tabindex',
+    'type',
+  ],
   ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
   IN_PLACE: true,
 });
@@ -156,7 +211,7 @@ DOMPurify.setConfig({
 const inert = document.implementation.createHTMLDocument();
 
 const plainTag =
-  /<(\/?)(b|blockquote|br|code|del|em|h[1-6]|hr|i|kbd|li|mark|ol|p|pre|s|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul)(?: align="(?:left|center|right)")?>/y;
+  /<(\/?)(b|blockquote|br|code|del|em|h[1-6]|hr|i|kbd|li|mark|ol|p|pre|s|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul)(?: dir="rtl"| align="(?:left|center|right)")?>/y;
 
 /**
  * Reports whether HTML consists of text and correctly nested harmless elements without attributes. Such HTML, which most streamed text is,

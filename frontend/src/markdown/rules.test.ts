@@ -147,7 +147,7 @@ describe('a file of Markdown between fences', () => {
 
   test('in a list and in a quotation is one block', () => {
     const list = `- step\n  \`\`\`md\n  # T\n  \`\`\`sh\n  ls\n  \`\`\`\n  more\n  \`\`\`\n- **next**`;
-    expect(read(list)).toContain('<code># T ```sh ls ``` more </code>');
+    expect(read(list)).toContain('<code data-language="markdown"># T ```sh ls ``` more </code>');
     expect(read(list)).toContain('<strong>next</strong>');
     const quoted = list
       .split('\n')

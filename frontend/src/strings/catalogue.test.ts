@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parse } from 'svelte/compiler';
 import { describe, expect, test } from 'vitest';
 import { agents } from './agents';
+import { answers } from './answers';
 import { attachments } from './attachments';
 import { browse } from './browse';
 import { cards } from './cards';
@@ -29,13 +30,14 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|attachments|browse|cards|changes|discord|en|equip|inspect|keyboard|pages|panel|queue|screens|settings|start|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|attachments|browse|cards|changes|discord|en|equip|inspect|keyboard|pages|panel|queue|screens|settings|start|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
   .map((name) => ({ name, source: readFileSync(join(root, name), 'utf8') }));
 const parts = [
   agents,
+  answers,
   attachments,
   browse,
   cards,

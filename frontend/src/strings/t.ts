@@ -1,4 +1,5 @@
 import type { agents } from './agents';
+import type { answers } from './answers';
 import type { attachments } from './attachments';
 import type { browse } from './browse';
 import type { cards } from './cards';
@@ -22,6 +23,7 @@ import type { worktree } from './worktree';
 export type Key =
   | keyof typeof en
   | keyof typeof agents
+  | keyof typeof answers
   | keyof typeof attachments
   | keyof typeof browse
   | keyof typeof cards
