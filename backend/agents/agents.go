@@ -103,7 +103,7 @@ func Open(cfg Config) *Catalogue {
 		cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in Dir, and names files by its path
 	}
 	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), notes: &loginNotes{why: map[string]string{}}}
-	c.vault, c.background = cmp.Or(cfg.Vault, vault.Open(vault.Config{})), background.New(context.Background())
+	c.vault, c.background = cmp.Or(cfg.Vault, vault.Open(vault.Config{})), background.New()
 	c.table = &table{demo: demo(cfg.Self)}
 	c.table.bundled, unread = parseCatalogue(bundled)
 	c.prober = &probe.Prober{Logger: cfg.Logger}

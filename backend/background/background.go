@@ -17,10 +17,10 @@ type Group struct {
 	closed bool
 }
 
-// New returns a Group without goroutines. Its Life has the values of ctx, and outlives ctx.
-func New(ctx context.Context) *Group {
+// New returns a Group without goroutines.
+func New() *Group {
 	g := &Group{}
-	g.life, g.end = context.WithCancel(context.WithoutCancel(ctx))
+	g.life, g.end = context.WithCancel(context.Background())
 	return g
 }
 
@@ -44,7 +44,7 @@ func (g *Group) Start(f func()) bool {
 // the call.
 func (g *Group) Call(ctx context.Context) (call context.Context, release context.CancelFunc) {
 	call, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(g.life, cancel) //nolint:contextcheck // both the owner and the caller end the call
+	stop := context.AfterFunc(g.life, cancel)
 	return call, func() { stop(); cancel() }
 }
 

@@ -10,7 +10,7 @@ import (
 
 func TestStopEndsWhatRunsAndRefusesMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := background.New(t.Context())
+		g := background.New()
 		ended := false
 		if !g.Start(func() { <-g.Life().Done(); ended = true }) {
 			t.Error("Start: got false, want true before Stop")
@@ -35,7 +35,7 @@ func TestStopEndsWhatRunsAndRefusesMore(t *testing.T) {
 
 func TestRefuseLetsGoroutinesEndByThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := background.New(t.Context())
+		g := background.New()
 		release := make(chan struct{})
 		g.Start(func() { <-release })
 		g.Refuse()
@@ -51,7 +51,7 @@ func TestRefuseLetsGoroutinesEndByThemselves(t *testing.T) {
 }
 
 func TestCallEndsWithItsCaller(t *testing.T) {
-	g := background.New(t.Context())
+	g := background.New()
 	defer g.Stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	call, release := g.Call(ctx)

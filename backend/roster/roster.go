@@ -6,7 +6,6 @@
 package roster
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 	"sync"
@@ -59,7 +58,7 @@ func New(deps Deps) *Agents {
 		deps.Secrets = NewSecrets(deps.Catalogue, nil, nil, slog.New(slog.DiscardHandler))
 	}
 	a := &Agents{
-		catalogue: deps.Catalogue, secrets: deps.Secrets, secret: deps.Secrets.Redactor(), background: background.New(context.Background()),
+		catalogue: deps.Catalogue, secrets: deps.Secrets, secret: deps.Secrets.Redactor(), background: background.New(),
 	}
 	a.logins = &Logins{agents: a, all: map[string]*attempt{}}
 	return a

@@ -95,7 +95,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	c.processes = openProcesses(c)
 	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.processes.Nudge})
-	c.background = background.New(ctx)
+	c.background = background.New()
 	c.ctx = c.background.Life()
 	c.shells = openShells(c)
 	c.maintainer.Start(c.ctx)                          //nolint:contextcheck // the maintenance lives as long as the client
