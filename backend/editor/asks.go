@@ -28,6 +28,7 @@ type ask struct {
 const (
 	optionShow    = "deskhand-show"
 	optionDecline = "deskhand-decline"
+	optionLeave   = "deskhand-leave" // answers nothing
 )
 
 // maxTries limits how often the editor is asked again after an invalid answer.
@@ -70,6 +71,8 @@ func (s *shown) form(r asking) (method string, params map[string]any, read reade
 	case r.Kind == "permission" && r.Clipped:
 		call := pointer(r, "This is too long to be shown here: not all of it is shown. Look at it in Deskhand, which shows all of it, or reject it.")
 		return "session/request_permission", map[string]any{"toolCall": call, "options": refusalsOf(r.Options)}, s.readTrust(r)
+	case r.Kind == "permission" && r.Choice:
+		return "session/request_permission", map[string]any{"toolCall": s.toolOf(r), "options": choicesOf(r.Options)}, s.readChosen(r)
 	case r.Kind == "permission":
 		return "session/request_permission", map[string]any{"toolCall": s.toolOf(r), "options": optionsOf(r.Options)}, readOption
 	case r.Kind == "trust":
@@ -87,8 +90,7 @@ func (s *shown) form(r asking) (method string, params map[string]any, read reade
 		return "session/request_permission", map[string]any{"toolCall": pointer(r, c.prompt), "options": c.options()}, s.readChoice(r, c)
 	}
 	return "session/request_permission", map[string]any{"toolCall": pointer(r, "Answer it in Deskhand."), "options": []any{
-		map[string]any{"optionId": optionShow, "name": "Show Deskhand", "kind": "allow_once"},
-		map[string]any{"optionId": optionDecline, "name": "Decline", "kind": "reject_once"},
+		offer(optionShow, "Show Deskhand", "allow_once"), offer(optionDecline, "Decline", "reject_once"),
 	}}, s.readPointer(r)
 }
 
@@ -100,6 +102,11 @@ func (s *shown) about(r asking, params map[string]any) map[string]any {
 	return params
 }
 
+// offer is an option of a permission at the editor.
+func offer(id, name, kind string) map[string]any {
+	return map[string]any{"optionId": id, "name": name, "kind": kind}
+}
+
 func optionsOf(list []option) []any {
 	out := []any{}
 	for _, o := range list {
@@ -107,7 +114,7 @@ func optionsOf(list []option) []any {
 		if !slices.Contains([]string{"allow_once", "allow_always", "reject_once", "reject_always"}, kind) {
 			kind = "reject_once" // no editor knows the agent's kind; the option's name says its effect
 		}
-		out = append(out, map[string]any{"optionId": o.ID, "name": cmp.Or(o.Label, o.Name), "kind": kind})
+		out = append(out, offer(o.ID, cmp.Or(o.Label, o.Name), kind))
 	}
 	return out
 }
@@ -115,7 +122,7 @@ func optionsOf(list []option) []any {
 // refusalsOf are the options for a directory's executables: the editor may leave them out, and only Deskhand may approve them. Many editors
 // can be set to allow every permission, and such an answer is no judgement about a foreign directory.
 func refusalsOf(list []option) []any {
-	out := []any{map[string]any{"optionId": optionShow, "name": "Look at it in Deskhand", "kind": "allow_once"}}
+	out := []any{offer(optionShow, "Look at it in Deskhand", "allow_once")}
 	return append(out, optionsOf(slices.DeleteFunc(slices.Clone(list), func(o option) bool { return !strings.HasPrefix(o.Kind, "reject") }))...)
 }
 

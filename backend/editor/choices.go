@@ -6,7 +6,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
+
+// Many editors can be set to allow every permission, and then answer with an option that allows. Where the options are answers to choose
+// between, the only option that allows leads to Deskhand, and the first option that rejects answers nothing or declines. The answers
+// themselves are sent as of the kind that rejects: no editor takes them by itself, and their names say what they do.
 
 // choice is a request for one of several answers. An editor without forms shows a choice as the options of a permission.
 type choice struct {
@@ -105,14 +110,45 @@ func choiceOfForm(r asking) (choice, bool) {
 }
 
 func (c choice) options() []any {
-	list := []any{}
-	for i, label := range c.labels {
-		list = append(list, map[string]any{"optionId": strconv.Itoa(i), "name": label, "kind": "allow_once"})
-	}
+	show := "Answer it in Deskhand"
 	if c.further {
-		list = append(list, map[string]any{"optionId": optionShow, "name": "Answer otherwise, in Deskhand", "kind": "allow_once"})
+		show = "Answer otherwise, in Deskhand"
 	}
-	return append(list, map[string]any{"optionId": optionDecline, "name": "Decline", "kind": "reject_once"})
+	list := []any{offer(optionShow, show, "allow_once"), offer(optionDecline, "Decline", "reject_once")}
+	for i, label := range c.labels {
+		list = append(list, offer(strconv.Itoa(i), label, "reject_once"))
+	}
+	return list
+}
+
+// choicesOf are the options of a permission that is a choice. An answer whose kind allows says so in its name.
+func choicesOf(list []option) []any {
+	out := refusalsOf(list)
+	if len(out) == 1 {
+		out = append(out, offer(optionLeave, "Leave it to Deskhand", "reject_once"))
+	}
+	for _, o := range list {
+		if strings.HasPrefix(o.Kind, "reject") {
+			continue
+		}
+		name := cmp.Or(o.Label, o.Name)
+		if effect, ok := map[string]string{"allow_once": " (allows once)", "allow_always": " (allows always)"}[o.Kind]; ok && !strings.HasSuffix(name, effect) {
+			name += effect
+		}
+		out = append(out, offer(o.ID, name, "reject_once"))
+	}
+	return out
+}
+
+// readChosen is readOption for a permission that is a choice.
+func (s *shown) readChosen(r asking) reader {
+	return func(result json.RawMessage) map[string]any {
+		id := chosen(result)
+		if slices.ContainsFunc(r.Options, func(o option) bool { return o.ID == id }) {
+			return map[string]any{"optionId": id}
+		}
+		return s.readPointer(r)(result)
+	}
 }
 
 // readChoice reads the number of a choice, or an answer that readPointer reads.

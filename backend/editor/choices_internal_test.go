@@ -9,9 +9,10 @@ import (
 
 // Two options, and the forms in which agents ask to choose between them.
 const (
-	twoOptions = `"options":[{"id":"r","label":"Red","description":"Like fire"},{"id":"b","label":"Blue"}]`
-	oneOfForm  = `{"kind":"form","title":"Colour","schema":{"type":"object","required":["c"],"properties":{"c":{"type":"string","title":"Which?","oneOf":[{"const":"r","title":"Red"},{"const":"b","title":"Blue"}]}}}}`
-	withOwn    = `{"kind":"form","title":"Colour","schema":{"type":"object","required":["c"],"properties":{"c":{"type":"string","enum":["r","b"],"enumNames":["Red","Blue"]},"c_custom":{"type":"string"}}}}`
+	twoOptions  = `"options":[{"id":"r","label":"Red","description":"Like fire"},{"id":"b","label":"Blue"}]`
+	oneOfForm   = `{"kind":"form","title":"Colour","schema":{"type":"object","required":["c"],"properties":{"c":{"type":"string","title":"Which?","oneOf":[{"const":"r","title":"Red"},{"const":"b","title":"Blue"}]}}}}`
+	choiceOfTwo = `{"kind":"permission","title":"Which?","choice":true,"options":[{"id":"p","name":"Postgres","kind":"allow_once"},{"id":"s","name":"SQLite","kind":"allow_always"},{"id":"n","name":"Neither","kind":"reject_once"}]}`
+	withOwn     = `{"kind":"form","title":"Colour","schema":{"type":"object","required":["c"],"properties":{"c":{"type":"string","enum":["r","b"],"enumNames":["Red","Blue"]},"c_custom":{"type":"string"}}}}`
 )
 
 // TestRequestsAtTheEditor sends each kind of request, in each form, to an editor with forms and to an editor without forms, and checks the
@@ -60,7 +61,7 @@ func TestRequestsAtTheEditor(t *testing.T) {
 		"question, forms, declined": {question(""), true, nil, nil, `{"action":"decline"}`, `{"reject":true}`},
 
 		"question": {
-			question(""), false, []string{"session/request_permission", `"name":"Red: Like fire"`, `"name":"Blue"`, "Decline"}, []string{"in Deskhand"}, choose("1"), `{"answers":[["b"]]}`,
+			question(""), false, []string{"session/request_permission", `"name":"Red: Like fire"`, `"name":"Blue"`, "Decline", "Answer it in Deskhand"}, []string{"otherwise"}, choose("1"), `{"answers":[["b"]]}`,
 		},
 		"question with other words": {
 			question(`,"allowFreeText":true`), false, []string{`"name":"Blue"`, "Answer otherwise, in Deskhand"}, nil, choose("0"), `{"answers":[["r"]]}`,
@@ -70,7 +71,7 @@ func TestRequestsAtTheEditor(t *testing.T) {
 
 		"form, forms": {oneOfForm, true, []string{"elicitation/create", `"oneOf":[{"const":"r"`}, nil, accept(`{"c":"b"}`), `{"action":"accept","content":{"c":"b"}}`},
 		"form of one choice": {
-			oneOfForm, false, []string{"session/request_permission", `"name":"Red"`, `"name":"Blue"`, "Which?"}, []string{"in Deskhand"}, choose("1"), `{"action":"accept","content":{"c":"b"}}`,
+			oneOfForm, false, []string{"session/request_permission", `"name":"Red"`, `"name":"Blue"`, "Which?", "Answer it in Deskhand"}, []string{"otherwise"}, choose("1"), `{"action":"accept","content":{"c":"b"}}`,
 		},
 		"form of one choice and other words": {
 			withOwn, false, []string{`"name":"Red"`, `"name":"Blue"`, "Answer otherwise, in Deskhand"}, nil, choose("0"), `{"action":"accept","content":{"c":"r"}}`,
@@ -92,6 +93,16 @@ func TestRequestsAtTheEditor(t *testing.T) {
 			[]string{"not all of it is shown", `"optionId":"no"`, "Look at it in Deskhand"},
 			[]string{`"optionId":"yes"`},
 			choose("no"), `{"optionId":"no"}`,
+		},
+		"permission that is a choice": {
+			choiceOfTwo, true, []string{
+				`"name":"Postgres (allows once)"`, `"name":"SQLite (allows always)"`, `"kind":"reject_once","name":"Neither"`, `"kind":"allow_once","name":"Look at it in Deskhand"`,
+			}, nil, choose("s"), `{"optionId":"s"}`,
+		},
+		"permission that is a choice, left": {
+			`{"kind":"permission","title":"Which?","choice":true,"options":[{"id":"a","name":"A","kind":"allow_once"},{"id":"b","name":"B","kind":"other"}]}`, false,
+			[]string{`"name":"A (allows once)"`, `"name":"B"`, "Leave it to Deskhand"},
+			nil, choose(optionLeave), `null`,
 		},
 		"address": {`{"kind":"url","title":"Sign in","url":"https://x.test/"}`, false, []string{"Answer it in Deskhand."}, nil, choose(optionDecline), `{"action":"decline"}`},
 		"raw":     {`{"kind":"raw","title":"x/y","raw":{}}`, true, []string{"Answer it in Deskhand."}, nil, choose(optionDecline), `{"action":"cancel"}`},
@@ -125,6 +136,48 @@ func TestRequestsAtTheEditor(t *testing.T) {
 			got, err := json.Marshal(read(json.RawMessage(tc.answer)))
 			if err != nil || string(got) != tc.want {
 				t.Errorf("answer %s: got %s (%v), want %s", tc.answer, got, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestEditorThatAnswersByItselfChoosesNothing answers as editors do that are set to allow, or to reject, whatever they are asked: with the
+// first option of the kind.
+func TestEditorThatAnswersByItselfChoosesNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		request  string
+		rejected string // Deskhand's answer when the editor rejects
+	}{
+		"permission": {choiceOfTwo, `{"optionId":"n"}`},
+		"permission without a no": {
+			`{"kind":"permission","title":"Which?","choice":true,"options":[{"id":"a","name":"A","kind":"allow_once"},{"id":"b","name":"B","kind":"other"}]}`, `null`,
+		},
+		"question":           {`{"kind":"question","title":"Colour","questions":[{"prompt":"Which?",` + twoOptions + `}]}`, `{"reject":true}`},
+		"question, own text": {`{"kind":"question","title":"Colour","questions":[{"prompt":"Which?","allowFreeText":true,` + twoOptions + `}]}`, `{"reject":true}`},
+		"form":               {oneOfForm, `{"action":"decline"}`},
+		"form, own text":     {withOwn, `{"action":"decline"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r asking
+			if err := json.Unmarshal([]byte(tc.request), &r); err != nil {
+				t.Fatal(err)
+			}
+			r.ID = "r1"
+			s := &shown{mirror: &mirror{}}
+			_, params, read := s.form(r)
+			first := map[string]string{}
+			for _, o := range params["options"].([]any) {
+				o := o.(map[string]any)
+				if kind := o["kind"].(string); first[kind] == "" {
+					first[kind] = o["optionId"].(string)
+				}
+			}
+			if first["allow_once"] != optionShow || first["allow_always"] != "" {
+				t.Errorf("form(%s): got the first options %v, want %q as allow_once and no allow_always", tc.request, first, optionShow)
+			}
+			result := `{"outcome":{"outcome":"selected","optionId":"` + first["reject_once"] + `"}}`
+			if got, err := json.Marshal(read(json.RawMessage(result))); err != nil || string(got) != tc.rejected {
+				t.Errorf("form(%s), answered with %s: got %s, error %v, want %s", tc.request, result, got, err, tc.rejected)
 			}
 		})
 	}

@@ -222,6 +222,7 @@ type asking struct {
 	URL           string          `json:"url"`
 	ElicitationID string          `json:"elicitationId"`
 	Executables   []executable    `json:"executables"`
+	Choice        bool            `json:"choice"`  // the options are answers that only a person chooses between
 	Clipped       bool            `json:"clipped"` // not all of the tool call is in the record
 	Status        string          `json:"status"`
 }
