@@ -37,18 +37,22 @@ type Request struct {
 //   - it has an option of a kind that the protocol does not know,
 //   - several options allow in the same way, and no single option allows once,
 //   - it has several options, and none of them rejects,
-//   - the name of an option that allows says that it rejects, so that the agent's own words contradict the kind.
+//   - the name of an option that allows says that it rejects, or that of an option that allows once says that it allows for ever, so that
+//     the agent's own words contradict the kind,
+//   - one option allows once and another for ever, and the name of the latter speaks neither of leave nor of what lasts: the two are answers,
+//     each with a kind of its own.
 func IsChoice(r Request) bool {
-	count := map[string]int{}
+	count, answers := map[string]int{}, false
 	for _, o := range r.Options {
 		if _, known := kindWords[o.Kind]; !known || Allows(o.Kind) && contradicts(o) {
 			return true
 		}
 		count[o.Kind]++
+		answers = answers || o.Kind == AllowAlways && bare(o.Name) != "" && !names(o, yesWords) && !names(o, lastingWords)
 	}
 	rejects := count[RejectOnce] + count[RejectAlways]
 	switch {
-	case count[AllowOnce] > 1, count[AllowOnce] == 0 && count[AllowAlways] > 1, len(r.Options) > 1 && rejects == 0:
+	case count[AllowOnce] > 1, count[AllowOnce] == 0 && count[AllowAlways] > 1, len(r.Options) > 1 && rejects == 0, answers && count[AllowOnce] > 0:
 		return true
 	}
 	return r.ToolKind == "switch_mode" || asksQuestions(r)
@@ -65,13 +69,15 @@ func asksQuestions(r Request) bool {
 	var input struct {
 		Plan      json.RawMessage `json:"plan"`
 		Questions json.RawMessage `json:"questions"`
+		Question  json.RawMessage `json:"question"`
+		Options   json.RawMessage `json:"options"` // between which the question asks: a tool that only searches has none
 	}
 	_ = json.Unmarshal(r.RawInput, &input) // an input of another shape has no plan and no questions
 	var meta map[string]json.RawMessage
 	_ = json.Unmarshal(r.Meta, &meta) // a _meta of another shape says nothing
 	var kind string
 	_ = json.Unmarshal(meta["qwenInteractionKind"], &kind)
-	return input.Plan != nil || input.Questions != nil || meta["qwenQuestions"] != nil || kind == "user_question" || kind == "plan"
+	return input.Plan != nil || input.Questions != nil || input.Question != nil && input.Options != nil || meta["qwenQuestions"] != nil || kind == "user_question" || kind == "plan"
 }
 
 // kindWords says, for each kind of option, its default name and its effect.
@@ -124,7 +130,8 @@ func bare(name string) string {
 	return strings.Join(strings.Fields(strings.ToLower(strings.ReplaceAll(seen, "\ufe0f", ""))), " ")
 }
 
-// contradicts reports whether the name of an option begins with a word for the opposite of its kind.
+// contradicts reports whether the name of an option begins with a word for the opposite of its kind, or says of an option that allows once
+// that nobody will be asked again.
 func contradicts(o Option) bool {
 	name := strings.TrimLeft(bare(o.Name), "✓✔✗✘✕❌✅⛔🚫 \t([{<\"'`*-_#>·•:.0123456789)")
 	begins := func(words []string) bool {
@@ -134,12 +141,33 @@ func contradicts(o Option) bool {
 		})
 	}
 	switch {
+	case o.Kind == AllowOnce && names(o, foreverWords):
+		return true
 	case Allows(o.Kind):
 		return begins(noWords)
 	case Rejects(o.Kind):
 		return begins(yesWords)
 	}
 	return false
+}
+
+// names reports whether the name of an option holds one of the words. A word of ASCII begins where no letter stands before it.
+func names(o Option, words []string) bool {
+	name := bare(o.Name)
+	return slices.ContainsFunc(words, func(word string) bool {
+		for rest, at := name, 0; ; {
+			n := strings.Index(rest, word)
+			if n < 0 {
+				return false
+			}
+			at += n
+			end := at + len(word)
+			if word[0] >= 0x80 || (at == 0 || !letter(name[at-1])) && (end == len(name) || !letter(name[end])) {
+				return true
+			}
+			rest, at = name[end:], end
+		}
+	})
 }
 
 // letter reports whether a byte continues a word. Every byte of a letter outside ASCII does.
@@ -160,4 +188,15 @@ var (
 		"erlauben", "zulassen", "ja", "genehmigen", "autoriser", "accepter", "oui", "permitir", "aceptar", "aprobar", "sí", "consenti", "accetta", "aceitar", "sim",
 		"разрешить", "принять", "да", "允许", "允許", "接受", "批准", "同意", "确认", "是", "許可", "はい", "承認", "허용", "승인", "예",
 	}
+	// foreverWords stand in names of options that allow for ever, and in no others.
+	foreverWords = []string{
+		"always", "forever", "for ever", "don't ask", "don’t ask", "do not ask", "never ask", "without asking", "immer", "toujours", "siempre", "sempre", "всегда", "总是", "始终", "總是",
+		"永久", "常に", "항상",
+	}
+	// lastingWords are further words of such names, which names of options that allow once hold as well.
+	lastingWords = append([]string{
+		"again", "session", "conversation", "remember", "future", "all", "any", "every", "everything", "trust", "auto", "auto-accept", "auto-approve", "autopilot", "yolo", "permanent",
+		"permanently", "project", "workspace", "directory", "folder", "similar", "allowlist", "whitelist", "run", "continue", "go", "keep", "sitzung", "alle", "séance", "tout", "sesión",
+		"сессии", "会话", "所有", "全部", "セッション", "세션", "모두",
+	}, foreverWords...)
 )
