@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -107,10 +108,19 @@ func (e *Envelope) isEcho(before string) bool {
 		"session/fork", "session/close", "session/delete", "session/set_mode", "session/set_model", "session/set_config_option":
 		return true
 	}
-	return slices.ContainsFunc([]string{
-		"recv", "receiv", "incoming", "inbound", "got ", "sent", "send", "outgoing", "outbound", "stdin", "request", "response", "->", "<-", "=>", "<=", ">>", "<<",
-	}, func(word string) bool { return strings.Contains(before, word) })
+	if end := sentenceEnd.FindAllStringIndex(before, -1); end != nil {
+		before = before[end[len(end)-1][1]:]
+	}
+	return echoWords.MatchString(before)
 }
+
+// The text before a message calls the message sent or received by a word or an arrow in its last sentence: "Sending telemetry…" speaks of
+// something else, and so does a "sentence-transformers".
+var (
+	echoWords = regexp.MustCompile(`(?:^|[^\pL\pN])(?:recv|receiv(?:e|es|ed|ing)|incoming|inbound|got|sent|sends?|sending|outgoing|outbound|stdin|requests?|responses?)` +
+		`(?:[^\pL\pN]|$)|->|<-|=>|<=|>>|<<`)
+	sentenceEnd = regexp.MustCompile(`…|[.!?](?:\s|$)`)
+)
 
 // mend makes valid JSON from an object that the lax scanner accepted: NaN and Infinity become null, bytes that are not UTF-8 become
 // U+FFFD, and control characters and stray backslashes in texts are escaped. Two halves of a character beyond U+FFFF, which Java writes

@@ -68,6 +68,13 @@ func TestFindReadsMessagesAmongOtherText(t *testing.T) {
 		wide("Грузится "+m, true, false) + "": {m, "Грузится"},
 		"\x1b[32m{\x1b[0m\"id\":1,\x1b[33m\"result\"\x1b[0m:{}}": {`{"id":1,"result":{}}`, ""},
 
+		// Words that only look as if the message were logged.
+		"Loading sentence-transformers… " + m: {m, "Loading sentence-transformers…"},
+		"Presenting [sentry] consent " + m:    {m, "Presenting [sentry] consent"},
+		"Sending telemetry… " + m:             {m, "Sending telemetry…"},
+		"Request sent. Waiting... " + m:       {m, "Request sent. Waiting..."},
+		"forgot key, resend-api on " + other:  {other, "forgot key, resend-api on"},
+
 		// What other libraries take for JSON.
 		`{"id":1,"result":NaN}`:                              {`{"id":1,"result":null}`, ""},
 		`{"id":1,"result":[Infinity, -Infinity,-0,-0.0]}`:    {`{"id":1,"result":[null, null,-0,-0.0]}`, ""},
@@ -87,6 +94,9 @@ func TestFindReadsMessagesAmongOtherText(t *testing.T) {
 		`[info] {"method":"GET"}`:                                {`[info] {"method":"GET"}`},
 		`[debug] {"jsonrpc":"2.0","id":1,"method":"initialize"}`: {`[debug] {"jsonrpc":"2.0","id":1,"method":"initialize"}`},
 		`[debug] received ` + m:                                  {"[debug] received " + m},
+		`[12.5] got: ` + m:                                       {"[12.5] got: " + m},
+		`Ready. Sent #1 ` + m:                                    {"Ready. Sent #1 " + m},
+		`rpc_recv ` + m:                                          {"rpc_recv " + m},
 		`<-- ` + m:                                               {"<-- " + m},
 		`--> ` + other:                                           {"--> " + other},
 		`Sending ` + other:                                       {"Sending " + other},
