@@ -19,35 +19,35 @@ type TerminalDisplay struct {
 // meta is the part of a tool call's _meta that this package decodes.
 type meta struct {
 	Claude struct {
-		Parent string `json:"parentToolUseId"`
+		Parent Text `json:"parentToolUseId"`
 	} `json:"claudeCode"`
 	Codex struct {
-		Parent string `json:"parentToolCallId"`
+		Parent Text `json:"parentToolCallId"`
 	} `json:"codex"`
 	Info optional[struct {
-		ID  string `json:"terminal_id"`
+		ID  Text   `json:"terminal_id"`
 		Cwd string `json:"cwd"`
 	}] `json:"terminal_info"`
 	Output optional[terminalData] `json:"terminal_output"`
 	Delta  optional[terminalData] `json:"terminal_output_delta"`
 	Exit   optional[struct {
-		ID     string  `json:"terminal_id"`
+		ID     Text    `json:"terminal_id"`
 		Code   Integer `json:"exit_code"`
 		Signal string  `json:"signal"`
 	}] `json:"terminal_exit"`
 }
 
 type terminalData struct {
-	ID   string `json:"terminal_id"`
+	ID   Text   `json:"terminal_id"`
 	Data string `json:"data"`
 }
 
 // parent returns the id of the tool call to which this call belongs.
 func (m meta) parent() string {
 	if m.Claude.Parent != "" {
-		return m.Claude.Parent
+		return string(m.Claude.Parent)
 	}
-	return m.Codex.Parent
+	return string(m.Codex.Parent)
 }
 
 // display returns nil for a tool call without a program. A missing terminal id is the id of the tool call.
@@ -56,9 +56,9 @@ func (m meta) display(toolCall string) *TerminalDisplay {
 		return nil
 	}
 	d := TerminalDisplay{ID: toolCall}
-	take := func(id string) {
+	take := func(id Text) {
 		if id != "" {
-			d.ID = id
+			d.ID = string(id)
 		}
 	}
 	take(m.Info.value.ID)
@@ -87,7 +87,7 @@ type CompactionPatch struct {
 // ParseCompaction decodes a compaction_update. Missing fields keep the old value, null clears.
 func ParseCompaction(body json.RawMessage) (CompactionPatch, error) {
 	var c struct {
-		ID      string          `json:"compactionId"`
+		ID      Text            `json:"compactionId"`
 		Status  string          `json:"status"`
 		Summary json.RawMessage `json:"summary"`
 		Error   json.RawMessage `json:"error"`
@@ -98,7 +98,7 @@ func ParseCompaction(body json.RawMessage) (CompactionPatch, error) {
 	if c.ID == "" {
 		return CompactionPatch{}, fmt.Errorf("%w: a compaction without compactionId", ErrShape)
 	}
-	p := CompactionPatch{ID: c.ID, Status: c.Status}
+	p := CompactionPatch{ID: string(c.ID), Status: c.Status}
 	if c.Error != nil {
 		p.Error = new(string)
 		_ = json.Unmarshal(c.Error, p.Error) // a value that is no text clears the error, as the schema says
@@ -120,7 +120,7 @@ func ParseCompaction(body json.RawMessage) (CompactionPatch, error) {
 // ParseCompactionChunk decodes a compaction_summary_chunk.
 func ParseCompactionChunk(body json.RawMessage) (CompactionPatch, error) {
 	var c struct {
-		ID      string          `json:"compactionId"`
+		ID      Text            `json:"compactionId"`
 		Content json.RawMessage `json:"content"`
 	}
 	if err := lenient(body, &c); err != nil {
@@ -130,5 +130,5 @@ func ParseCompactionChunk(body json.RawMessage) (CompactionPatch, error) {
 		return CompactionPatch{}, fmt.Errorf("%w: a compaction without compactionId", ErrShape)
 	}
 	chunk, err := parseBlock(c.Content)
-	return CompactionPatch{ID: c.ID, Content: []Chunk{chunk}}, err
+	return CompactionPatch{ID: string(c.ID), Content: []Chunk{chunk}}, err
 }

@@ -18,24 +18,24 @@ func ParseElicitation(params json.RawMessage) (Elicitation, error) {
 		Mode    string           `json:"mode"`
 		Message optional[string] `json:"message"`
 		Schema  json.RawMessage  `json:"requestedSchema"`
-		ID      optional[string] `json:"elicitationId"`
+		ID      Text             `json:"elicitationId"`
 		URL     optional[string] `json:"url"`
 	}
 	if err := lenient(params, &p); err != nil {
 		return Elicitation{}, err
 	}
-	return Elicitation{Mode: p.Mode, Message: p.Message.value, Schema: p.Schema, ID: p.ID.value, URL: p.URL.value}, nil
+	return Elicitation{Mode: p.Mode, Message: p.Message.value, Schema: p.Schema, ID: string(p.ID), URL: p.URL.value}, nil
 }
 
 // CompletedElicitation returns the id in an elicitation/complete message, or "" when there is none.
 func CompletedElicitation(message []byte) string {
 	var m struct {
 		Params struct {
-			ID string `json:"elicitationId"`
+			ID Text `json:"elicitationId"`
 		} `json:"params"`
 	}
 	if lenient(message, &m) != nil {
 		return ""
 	}
-	return m.Params.ID
+	return string(m.Params.ID)
 }

@@ -30,7 +30,7 @@ func TestElicitationKeepsFieldsThatAreValid(t *testing.T) {
 func TestCompletedElicitationIsItsID(t *testing.T) {
 	for message, want := range map[string]string{
 		`{"method":"elicitation/complete","params":{"elicitationId":"e"}}`: "e",
-		`{"method":"elicitation/complete","params":{"elicitationId":5}}`:   "",
+		`{"method":"elicitation/complete","params":{"elicitationId":5}}`:   "5",
 		`{"method":"elicitation/complete"}`:                                "",
 		`not JSON`:                                                         "",
 	} {

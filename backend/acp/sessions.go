@@ -19,27 +19,28 @@ type Listed struct {
 func ParseSessionList(result json.RawMessage) (list []Listed, next string, err error) {
 	var r struct {
 		Sessions []json.RawMessage `json:"sessions"`
-		Next     string            `json:"nextCursor"`
+		Next     Text              `json:"nextCursor"`
 	}
 	if err := lenient(result, &r); err != nil {
 		return nil, "", err
 	}
 	type item struct {
-		SessionID, Cwd, Title, UpdatedAt string
-		AdditionalDirectories            []json.RawMessage
+		SessionID, Title      Text
+		Cwd, UpdatedAt        string
+		AdditionalDirectories []json.RawMessage
 	}
 	for _, s := range items(r.Sessions, func(s *item) bool { return s.SessionID != "" }) {
 		at, _ := time.Parse(time.RFC3339, s.UpdatedAt) // an invalid time counts as missing
 		further := items(s.AdditionalDirectories, func(dir *string) bool { return *dir != "" })
-		list = append(list, Listed{SessionID: s.SessionID, Cwd: s.Cwd, Directories: further, Title: s.Title, UpdatedAt: at})
+		list = append(list, Listed{SessionID: string(s.SessionID), Cwd: s.Cwd, Directories: further, Title: string(s.Title), UpdatedAt: at})
 	}
-	return list, r.Next, nil
+	return list, string(r.Next), nil
 }
 
 // ParseNewSession decodes the id in the answer to session/new or session/fork.
 func ParseNewSession(result json.RawMessage) (string, error) {
 	var r struct {
-		SessionID string `json:"sessionId"`
+		SessionID Text `json:"sessionId"`
 	}
 	if err := lenient(result, &r); err != nil {
 		return "", err
@@ -47,5 +48,5 @@ func ParseNewSession(result json.RawMessage) (string, error) {
 	if r.SessionID == "" {
 		return "", fmt.Errorf("%w: a session without sessionId", ErrShape)
 	}
-	return r.SessionID, nil
+	return string(r.SessionID), nil
 }

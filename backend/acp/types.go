@@ -74,7 +74,7 @@ type Update struct {
 // ParseUpdate decodes the params of session/update.
 func ParseUpdate(params json.RawMessage) (Update, error) {
 	var p struct {
-		SessionID string          `json:"sessionId"`
+		SessionID Text            `json:"sessionId"`
 		Update    json.RawMessage `json:"update"`
 	}
 	if err := lenient(params, &p); err != nil {
@@ -89,7 +89,7 @@ func ParseUpdate(params json.RawMessage) (Update, error) {
 	if d.Kind == "" {
 		return Update{}, fmt.Errorf("%w: no sessionUpdate", ErrShape)
 	}
-	return Update{SessionID: p.SessionID, Kind: d.Kind, Body: p.Update}, nil
+	return Update{SessionID: string(p.SessionID), Kind: d.Kind, Body: p.Update}, nil
 }
 
 // Chunk is a piece of a message: Text for a text block, Block for every other kind. Agents cut their text anywhere: a Text that begins
@@ -104,14 +104,14 @@ type Chunk struct {
 // ParseChunk decodes agent_message_chunk, agent_thought_chunk and user_message_chunk.
 func ParseChunk(body json.RawMessage) (Chunk, error) {
 	var c struct {
-		MessageID string          `json:"messageId"`
+		MessageID Text            `json:"messageId"`
 		Content   json.RawMessage `json:"content"`
 	}
 	if err := lenient(body, &c); err != nil {
 		return Chunk{}, err
 	}
 	chunk, err := parseBlock(c.Content)
-	chunk.MessageID = c.MessageID
+	chunk.MessageID = string(c.MessageID)
 	return chunk, err
 }
 
@@ -176,7 +176,7 @@ func isStatus(s string) bool {
 // ParseToolCall decodes a tool call or an update of a tool call.
 func ParseToolCall(body json.RawMessage) (ToolCallPatch, error) {
 	var t struct {
-		ToolCallID string                      `json:"toolCallId"`
+		ToolCallID Text                        `json:"toolCallId"`
 		Title      optional[string]            `json:"title"`
 		Name       optional[string]            `json:"name"`
 		Kind       optional[string]            `json:"kind"`
@@ -194,9 +194,10 @@ func ParseToolCall(body json.RawMessage) (ToolCallPatch, error) {
 		return ToolCallPatch{}, fmt.Errorf("%w: a tool call without toolCallId", ErrShape)
 	}
 	t.Status.given = t.Status.given && isStatus(t.Status.value)
+	id := string(t.ToolCallID)
 	p := ToolCallPatch{
-		ToolCallID: t.ToolCallID, Title: t.Title.pointer(), Name: t.Name.pointer(), Kind: t.Kind.pointer(), Status: t.Status.pointer(),
-		RawInput: notNull(t.RawInput), RawOutput: notNull(t.RawOutput), Parent: t.Meta.parent(), Display: t.Meta.display(t.ToolCallID),
+		ToolCallID: id, Title: t.Title.pointer(), Name: t.Name.pointer(), Kind: t.Kind.pointer(), Status: t.Status.pointer(),
+		RawInput: notNull(t.RawInput), RawOutput: notNull(t.RawOutput), Parent: t.Meta.parent(), Display: t.Meta.display(id),
 	}
 	if t.Content.given {
 		content := items(t.Content.value, func(c *contentItem) bool { return c.Type != "" })
@@ -304,18 +305,18 @@ type ConfigChoice struct {
 }
 
 type wireChoice struct {
-	Value       string            `json:"value"`
-	Name        string            `json:"name"`
+	Value       Text              `json:"value"`
+	Name        Text              `json:"name"`
 	Description string            `json:"description"`
-	Group       string            `json:"group"`
+	Group       Text              `json:"group"`
 	Options     []json.RawMessage `json:"options"`
 }
 
 // UnmarshalJSON flattens groups and is lenient with each field.
 func (o *ConfigOption) UnmarshalJSON(b []byte) error {
 	var w struct {
-		ID          string            `json:"id"`
-		Name        string            `json:"name"`
+		ID          Text              `json:"id"`
+		Name        Text              `json:"name"`
 		Description string            `json:"description"`
 		Category    string            `json:"category"`
 		Type        string            `json:"type"`
@@ -325,14 +326,14 @@ func (o *ConfigOption) UnmarshalJSON(b []byte) error {
 	if err := lenient(b, &w); err != nil {
 		return err
 	}
-	*o = ConfigOption{ID: w.ID, Name: w.Name, Description: w.Description, Category: w.Category, Type: w.Type, Current: w.Current}
+	*o = ConfigOption{ID: string(w.ID), Name: string(w.Name), Description: w.Description, Category: w.Category, Type: w.Type, Current: w.Current}
 	for _, c := range items(w.Options, func(*wireChoice) bool { return true }) {
 		if c.Options == nil {
 			o.choose(c, "")
 			continue
 		}
 		for _, inner := range items(c.Options, func(*wireChoice) bool { return true }) {
-			o.choose(inner, c.Name)
+			o.choose(inner, string(c.Name))
 		}
 	}
 	return nil
@@ -340,7 +341,7 @@ func (o *ConfigOption) UnmarshalJSON(b []byte) error {
 
 func (o *ConfigOption) choose(c wireChoice, group string) {
 	if c.Value != "" {
-		o.Choices = append(o.Choices, ConfigChoice{Value: c.Value, Name: c.Name, Description: c.Description, Group: group})
+		o.Choices = append(o.Choices, ConfigChoice{Value: string(c.Value), Name: string(c.Name), Description: c.Description, Group: group})
 	}
 }
 
@@ -366,17 +367,20 @@ type Modes struct {
 func ParseModes(body json.RawMessage) (Modes, bool) {
 	var r struct {
 		Modes *struct {
-			Current   string            `json:"currentModeId"`
+			Current   Text              `json:"currentModeId"`
 			Available []json.RawMessage `json:"availableModes"`
 		} `json:"modes"`
 	}
 	if lenient(body, &r) != nil || r.Modes == nil {
 		return Modes{}, false
 	}
-	type mode struct{ ID, Name, Description string }
-	m := Modes{Current: r.Modes.Current}
+	type mode struct {
+		ID, Name    Text
+		Description string
+	}
+	m := Modes{Current: string(r.Modes.Current)}
 	for _, x := range items(r.Modes.Available, func(m *mode) bool { return m.ID != "" }) {
-		m.List = append(m.List, ConfigChoice{Value: x.ID, Name: x.Name, Description: x.Description})
+		m.List = append(m.List, ConfigChoice{Value: string(x.ID), Name: string(x.Name), Description: x.Description})
 	}
 	return m, len(m.List) > 0
 }
@@ -392,7 +396,7 @@ type Models struct {
 func ParseModels(body json.RawMessage) (Models, bool) {
 	var r struct {
 		Models *struct {
-			Current   string            `json:"currentModelId"`
+			Current   Text              `json:"currentModelId"`
 			Available []json.RawMessage `json:"availableModels"`
 		} `json:"models"`
 	}
@@ -400,15 +404,15 @@ func ParseModels(body json.RawMessage) (Models, bool) {
 		return Models{}, false
 	}
 	type model struct {
-		ID          string `json:"modelId"`
-		Name        string `json:"name"`
+		ID          Text   `json:"modelId"`
+		Name        Text   `json:"name"`
 		Description string `json:"description"`
 	}
-	m := Models{Current: r.Models.Current}
+	m := Models{Current: string(r.Models.Current)}
 	current := m.Current == ""
 	for _, x := range items(r.Models.Available, func(m *model) bool { return m.ID != "" }) {
-		m.List = append(m.List, ConfigChoice{Value: x.ID, Name: cmp.Or(x.Name, x.ID), Description: x.Description})
-		current = current || x.ID == m.Current
+		m.List = append(m.List, ConfigChoice{Value: string(x.ID), Name: string(cmp.Or(x.Name, x.ID)), Description: x.Description})
+		current = current || string(x.ID) == m.Current
 	}
 	if !current && len(m.List) > 0 {
 		m.List = append([]ConfigChoice{{Value: m.Current, Name: m.Current}}, m.List...)
@@ -419,8 +423,8 @@ func ParseModels(body json.RawMessage) (Models, bool) {
 // ParseCurrentMode decodes current_mode_update; the protocol's prose says modeId, its schema currentModeId.
 func ParseCurrentMode(body json.RawMessage) (string, error) {
 	var m struct {
-		Current string `json:"currentModeId"`
-		Mode    string `json:"modeId"`
+		Current Text `json:"currentModeId"`
+		Mode    Text `json:"modeId"`
 	}
 	if err := lenient(body, &m); err != nil {
 		return "", err
@@ -431,7 +435,7 @@ func ParseCurrentMode(body json.RawMessage) (string, error) {
 	if m.Current == "" {
 		return "", fmt.Errorf("%w: a mode update without a mode", ErrShape)
 	}
-	return m.Current, nil
+	return string(m.Current), nil
 }
 
 // SessionInfo is a session_info_update: a nil title keeps the old title, and an empty title clears it.
@@ -510,9 +514,26 @@ type Permission struct {
 
 // PermissionOption is an offered answer.
 type PermissionOption struct {
-	ID   string `json:"optionId"`
-	Name string `json:"name"`
-	Kind string `json:"kind"`
+	ID     string
+	Number bool // the agent wrote the id as a number, and expects the number
+	Name   string
+	Kind   string
+}
+
+// UnmarshalJSON is lenient with each field.
+func (o *PermissionOption) UnmarshalJSON(b []byte) error {
+	var w struct {
+		ID   json.RawMessage `json:"optionId"`
+		Name Text            `json:"name"`
+		Kind string          `json:"kind"`
+	}
+	if err := lenient(b, &w); err != nil {
+		return err
+	}
+	var id Text
+	_ = id.UnmarshalJSON(w.ID) // never fails
+	*o = PermissionOption{ID: string(id), Number: isNumber(w.ID), Name: string(w.Name), Kind: w.Kind}
+	return nil
 }
 
 // ParsePermission decodes a permission request. A request without a usable option is an error, because nobody could answer.
@@ -576,7 +597,7 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 		return Initialized{}, err
 	}
 	marker := func(name string) bool { return r.Capabilities.Session[name].given }
-	type method struct{ ID, Name string }
+	type method struct{ ID, Name Text }
 	i := Initialized{
 		ProtocolVersion: int(r.ProtocolVersion.Value), LoadSession: bool(r.Capabilities.LoadSession),
 		Resume: marker("resume"), Close: marker("close"), List: marker("list"), Delete: marker("delete"), Fork: marker("fork"),
@@ -588,7 +609,7 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 		if m.Name == "" {
 			m.Name = m.ID
 		}
-		i.AuthMethods = append(i.AuthMethods, m.Name)
+		i.AuthMethods = append(i.AuthMethods, string(m.Name))
 	}
 	return i, nil
 }

@@ -182,11 +182,8 @@ func deletes(initialized json.RawMessage) bool {
 
 // forget has the agent delete the probe's session, so that people do not find the session in the agent's list.
 func (p *Probe) forget(ctx context.Context, result json.RawMessage) {
-	var s struct {
-		ID string `json:"sessionId"`
-	}
-	if json.Unmarshal(result, &s) == nil && s.ID != "" {
-		_, _ = p.Call(ctx, "session/delete", map[string]any{"sessionId": s.ID}) // best effort: a leftover session does no harm
+	if id, err := acp.ParseNewSession(result); err == nil {
+		_, _ = p.Call(ctx, "session/delete", map[string]any{"sessionId": id}) // best effort: a leftover session does no harm
 	}
 }
 

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -32,11 +33,11 @@ type Pending struct {
 func (r *Pending) ReadQuestion(params json.RawMessage, clean func(string) string) bool {
 	type question struct {
 		QuestionID    json.RawMessage   `json:"questionId"`
-		Prompt        string            `json:"prompt"`
-		Question      string            `json:"question"`
+		Prompt        acp.Text          `json:"prompt"`
+		Question      acp.Text          `json:"question"`
 		Options       []json.RawMessage `json:"options"`
-		MultiSelect   bool              `json:"multiSelect"`
-		AllowFreeText bool              `json:"allowFreeText"`
+		MultiSelect   acp.Flag          `json:"multiSelect"`
+		AllowFreeText acp.Flag          `json:"allowFreeText"`
 	}
 	var p struct {
 		question
@@ -51,10 +52,7 @@ func (r *Pending) ReadQuestion(params json.RawMessage, clean func(string) string
 		p.Questions = []question{p.question}
 	}
 	for _, q := range p.Questions {
-		shown := Question{Prompt: q.Prompt, MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText, Options: []form.QuestionOption{}}
-		if shown.Prompt == "" {
-			shown.Prompt = q.Question
-		}
+		shown := Question{Prompt: string(cmp.Or(q.Prompt, q.Question)), MultiSelect: bool(q.MultiSelect), AllowFreeText: bool(q.AllowFreeText), Options: []form.QuestionOption{}}
 		shown.ID, shown.Prompt = readQuestionID(q.QuestionID, clean), clean(shown.Prompt)
 		for _, raw := range q.Options {
 			if o, ok := readOption(raw); ok {
@@ -89,25 +87,18 @@ func readQuestionID(raw json.RawMessage, clean func(string) string) string {
 
 // readOption reads an option of a question: a label, a pair of id and label, or an object.
 func readOption(raw json.RawMessage) (form.QuestionOption, bool) {
-	var label string
-	if json.Unmarshal(raw, &label) == nil {
-		return form.QuestionOption{ID: label, Label: label}, label != ""
+	var label acp.Text
+	_ = label.UnmarshalJSON(raw) // never fails
+	var pair []acp.Text
+	if label == "" && json.Unmarshal(raw, &pair) == nil && len(pair) > 0 {
+		return form.QuestionOption{ID: string(pair[0]), Label: string(pair[len(pair)-1])}, pair[0] != ""
 	}
-	var pair []string
-	if json.Unmarshal(raw, &pair) == nil && len(pair) > 0 {
-		return form.QuestionOption{ID: pair[0], Label: pair[len(pair)-1]}, pair[0] != ""
+	var o struct{ ID, Label, Description acp.Text }
+	if label == "" && json.Unmarshal(raw, &o) != nil {
+		return form.QuestionOption{}, false
 	}
-	var o form.QuestionOption
-	if json.Unmarshal(raw, &o) != nil {
-		return o, false
-	}
-	if o.ID == "" {
-		o.ID = o.Label
-	}
-	if o.Label == "" {
-		o.Label = o.ID
-	}
-	return o, o.ID != ""
+	id := cmp.Or(o.ID, o.Label, label)
+	return form.QuestionOption{ID: string(id), Label: string(cmp.Or(o.Label, id)), Description: string(o.Description)}, id != ""
 }
 
 // TooLate returns the refusal of an answer to a request that has ended: who answered, or how the request ended, as found in the database;
@@ -135,7 +126,7 @@ func (r *Pending) Respond(a Answer) (status string, result any, err error) {
 		if strings.HasPrefix(r.Options[i].Kind, "reject") {
 			status = lifecycle.StatusRejected
 		}
-		return status, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": a.OptionID}}, nil
+		return status, r.Selected(a.OptionID), nil
 	case KindForm:
 		return r.respondForm(a)
 	case KindURL:
@@ -157,6 +148,15 @@ func (r *Pending) Respond(a Answer) (status string, result any, err error) {
 		return lifecycle.StatusRejected, permissionCancelled(), nil
 	}
 	return lifecycle.StatusRejected, nil, nil
+}
+
+// Selected returns the result of a permission that was answered by an option, whose id is written as the agent wrote it.
+func (r *Pending) Selected(option string) any {
+	var id any = option
+	if slices.ContainsFunc(r.Options, func(o Option) bool { return o.ID == option && o.Number }) {
+		id = json.Number(option)
+	}
+	return map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": id}}
 }
 
 // permissionCancelled returns the result of a permission that was neither given nor refused.

@@ -74,6 +74,8 @@ type Option struct {
 	Name string `json:"name"`
 	Kind string `json:"kind" doc:"allow_once, allow_always, reject_once, reject_always, or what the agent sent"`
 
+	Number bool `json:"-"` // the agent wrote the id as a number
+
 	Label string `json:"label,omitempty" doc:"The name as people should read it: unseen characters are written by their numbers, a missing name is made of the kind, and what the option does stands beside a name that would mislead about it"`
 }
 

@@ -44,6 +44,11 @@ func TestRespondChecksTheAnswerOfEachKind(t *testing.T) {
 	}{
 		"permission allowed":  {permission, requests.Answer{OptionID: "yes"}, lifecycle.StatusAnswered, `{"outcome":{"optionId":"yes","outcome":"selected"}}`, ""},
 		"permission rejected": {permission, requests.Answer{OptionID: "no"}, lifecycle.StatusRejected, `{"outcome":{"optionId":"no","outcome":"selected"}}`, ""},
+		"permission, a number": {
+			requests.Request{Kind: requests.KindPermission, Options: []requests.Option{{ID: "1", Number: true, Kind: "allow_once"}}},
+			requests.Answer{OptionID: "1"},
+			lifecycle.StatusAnswered, `{"outcome":{"optionId":1,"outcome":"selected"}}`, "",
+		},
 		"permission unknown":  {permission, requests.Answer{OptionID: "maybe"}, "", "", "answer.unknown_option"},
 		"form accepted":       {forms, requests.Answer{Action: "accept", Content: json.RawMessage(`{"n":1}`)}, lifecycle.StatusAnswered, `{"action":"accept","content":{"n":1}}`, ""},
 		"form declined":       {forms, requests.Answer{Action: "decline"}, lifecycle.StatusRejected, `{"action":"decline"}`, ""},
@@ -71,6 +76,19 @@ func TestRespondChecksTheAnswerOfEachKind(t *testing.T) {
 				t.Errorf("Respond(%+v): got %s and %s, want %s and %s", tc.answer, status, got, tc.status, tc.result)
 			}
 		})
+	}
+}
+
+// TestReadQuestionTakesTextsAndFlagsOfOtherTypes reads a question of a library that tells texts from numbers by their look.
+func TestReadQuestionTakesTextsAndFlagsOfOtherTypes(t *testing.T) {
+	t.Parallel()
+	for params, want := range map[string]string{
+		`{"prompt":"Which?","options":[[1,"One"],[2,"Two"]],"multiSelect":"true","allowFreeText":1}`: `[{"prompt":"Which?","options":[{"id":"1","label":"One"},{"id":"2","label":"Two"}],"multiSelect":true,"allowFreeText":true}]`,
+		`{"question":2024,"options":[1,{"id":2,"label":3,"description":4}],"multiSelect":"false"}`:   `[{"prompt":"2024","options":[{"id":"1","label":"1"},{"id":"2","label":"3","description":"4"}]}]`,
+	} {
+		if got := string(record.JSON(question(t, params).Questions)); got != want {
+			t.Errorf("ReadQuestion(%s):\n got %s\nwant %s", params, got, want)
+		}
 	}
 }
 

@@ -714,14 +714,12 @@ func (a *agentProcess) create(how string) {
 			a.failed(failure)
 			return
 		}
-		var r struct {
-			SessionID string `json:"sessionId"`
-		}
-		if json.Unmarshal(result, &r) != nil || r.SessionID == "" {
+		id, err := acp.ParseNewSession(result)
+		if err != nil {
 			a.fail(transcript.ProblemProtocol, "detail", "session/new without sessionId")
 			return
 		}
-		a.v.row.ACPSessionID = r.SessionID
+		a.v.row.ACPSessionID = id
 		a.ready(how)
 	})
 }

@@ -110,6 +110,16 @@ func updateCases() []updateCase {
 			`{"sessionUpdate":"tool_call_update","toolCallId":"5","_meta":{"terminal_output_delta":{"terminal_id":"5","data":"b\n"}}}`,
 			`{"sessionUpdate":"tool_call_update","toolCallId":"5","status":"completed","_meta":{"terminal_exit":{"terminal_id":"5","exit_code":2,"signal":null}}}`,
 		}, want: []string{`tool 5 execute completed "ls" {"type":"terminal","terminalId":"5"}`, `terminal 5 "a\nb\n" false 2`}},
+		{name: "ids and values that are numbers", wild: true, updates: []string{
+			`{"sessionUpdate":"tool_call","toolCallId":7,"title":"Look","status":"pending"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"7","status":"completed"}`,
+			`{"sessionUpdate":"config_option_update","configOptions":[
+				{"id":1,"name":"Depth","type":"select","currentValue":2,"options":[{"value":2,"name":"Deep"}]},{"id":3,"name":"Web","type":"boolean","currentValue":"true"}]}`,
+		}, want: []string{`tool 7 other completed "Look"`}, session: func(s session.Session) (any, any) {
+			return s.ConfigOptions, []transcript.ConfigOption{
+				{ID: "1", Name: "Depth", Type: "select", Value: "2", Choices: []transcript.ConfigChoice{{Value: "2", Name: "Deep"}}}, {ID: "3", Name: "Web", Type: "boolean", Checked: true},
+			}
+		}},
 		{name: "a plan is replaced as a whole", updates: []string{
 			`{"sessionUpdate":"plan","entries":[{"content":"one","priority":"high","status":"pending"},{"content":"two","priority":"low","status":"pending"}]}`,
 			`{"sessionUpdate":"plan","entries":[{"content":"one","priority":"high","status":"completed"}]}`,

@@ -565,7 +565,7 @@ func TestPermissionWithoutOptionIsRaw(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
-	for _, options := range [][]object{{}, {{"optionId": 7, "name": "Yes", "kind": "allow_once"}}} {
+	for _, options := range [][]object{{}, {{"optionId": true, "name": "Yes", "kind": "allow_once"}}} {
 		d.begin(id, asksPermission(object{"title": "Look"}, options...))
 		r := d.request(id)
 		if r.Kind != "raw" {
@@ -577,6 +577,24 @@ func TestPermissionWithoutOptionIsRaw(t *testing.T) {
 		}
 	}
 	d.checkFrames(t, id)
+}
+
+// TestOptionThatIsANumberIsAnsweredByTheNumber: a person and a rule answer by the id that the agent gave.
+func TestOptionThatIsANumberIsAnsweredByTheNumber(t *testing.T) {
+	t.Parallel()
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	ask := asksPermission(commanding("git status"), object{"optionId": 0, "name": "Yes", "kind": "allow_once"}, object{"optionId": 1, "name": "No", "kind": "reject_once"})
+	ask.Params["toolCall"].(object)["kind"] = "execute"
+	d.begin(id, ask)
+	d.answer(d.request(id), requests.Answer{OptionID: "1"})
+	if got := string(d.heard(id)[0].Result); got != `{"outcome":{"optionId":1,"outcome":"selected"}}` {
+		t.Errorf("answer by a person: the agent hears %s, want the option 1", got)
+	}
+	d.rule(rulebook.NewRule{Effect: "allow", Pattern: "git status"})
+	if got := string(d.steps(id, ask)[0].Result); got != `{"outcome":{"optionId":0,"outcome":"selected"}}` {
+		t.Errorf("answer by a rule: the agent hears %s, want the option 0", got)
+	}
 }
 
 // A wrong value in a field that an elicitation does not need is ignored.

@@ -107,7 +107,7 @@ func (b *inbox) readPermission(r *requests.Pending, params json.RawMessage) bool
 	}
 	r.Kind = requests.KindPermission
 	for _, o := range p.Options {
-		r.Options = append(r.Options, requests.Option{ID: o.ID, Name: b.v.c.secret.Text(o.Name), Kind: o.Kind})
+		r.Options = append(r.Options, requests.Option{ID: o.ID, Number: o.Number, Name: b.v.c.secret.Text(o.Name), Kind: o.Kind})
 	}
 	r.LabelOptions()
 	r.Choice = permission.IsChoice(r.Offer(metaOf(p.ToolCall)))

@@ -106,7 +106,7 @@ func (b *inbox) answerBy(r *requests.Pending, d *decision, unread bool) {
 	r.Rule = &requests.Rule{ID: rule.ID, Effect: rule.Effect, Text: rule.Text}
 	r.Answer, r.AnsweredBy = b.v.c.secret.Message(mustJSON(requests.Answer{OptionID: d.option})), answeredByRule
 	b.v.ruled().Hit(d.Decision)
-	b.v.out(acp.NewResponse(r.AgentID, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": d.option}}))
+	b.v.out(acp.NewResponse(r.AgentID, r.Selected(d.option)))
 	b.v.note(transcript.Note{Note: transcript.NoteRuled, Rule: &transcript.RuleAnswer{
 		ID: rule.ID, Effect: rule.Effect, Scope: rule.Scope, Text: rule.Text, Request: r.ID, Title: r.Title, OptionID: d.option, Builtin: rule.Builtin,
 	}})

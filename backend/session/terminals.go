@@ -62,14 +62,27 @@ type program struct {
 	exit    proxy.Exit
 }
 
+// given is a text of a command line, which agents write as a number, too. Nothing else is taken for an empty text.
+type given string
+
+// UnmarshalJSON fails for a value that is neither a text nor a number.
+func (g *given) UnmarshalJSON(b []byte) error {
+	text, ok := acp.ParseText(b)
+	if !ok && string(b) != "null" {
+		return fmt.Errorf("%s is no text", b)
+	}
+	*g = given(text)
+	return nil
+}
+
 // createTerminal handles terminal/create, in the conversation's goroutine. The returned chore starts the program.
 func (a *agentProcess) createTerminal(params json.RawMessage) (chore, *acp.Error) {
 	var p struct {
-		Command string   `json:"command"`
-		Args    []string `json:"args"`
+		Command string  `json:"command"`
+		Args    []given `json:"args"`
 		Env     []struct {
 			Name  string `json:"name"`
-			Value string `json:"value"`
+			Value given  `json:"value"`
 		} `json:"env"`
 		Cwd   *string     `json:"cwd"`
 		Limit acp.Integer `json:"outputByteLimit"`
@@ -79,20 +92,24 @@ func (a *agentProcess) createTerminal(params json.RawMessage) (chore, *acp.Error
 	}
 	env := make([]string, 0, len(p.Env))
 	for _, e := range p.Env {
-		if e.Name == "" || strings.ContainsAny(e.Name, "=\x00") || strings.ContainsRune(e.Value, 0) {
+		if e.Name == "" || strings.ContainsAny(e.Name, "=\x00") || strings.ContainsRune(string(e.Value), 0) {
 			return nil, wrong(fmt.Sprintf("%q cannot be set in an environment", e.Name))
 		}
-		env = append(env, e.Name+"="+e.Value)
+		env = append(env, e.Name+"="+string(e.Value))
+	}
+	var args []string
+	for _, arg := range p.Args {
+		args = append(args, string(arg))
 	}
 	switch {
-	case p.Command == "" || slices.ContainsFunc(append(p.Args, p.Command), func(s string) bool { return strings.ContainsRune(s, 0) }):
+	case p.Command == "" || slices.ContainsFunc(append(args, p.Command), func(s string) bool { return strings.ContainsRune(s, 0) }):
 		return nil, wrong("command is empty, or an argument holds NUL")
 	case p.Cwd != nil && *p.Cwd != "" && !filepath.IsAbs(*p.Cwd):
 		return nil, wrong("cwd must be absolute")
 	case len(a.programs) >= mostTerminals:
 		return nil, &acp.Error{Code: acp.CodeInternalError, Message: fmt.Sprintf("%d terminals are open: release one first", mostTerminals)}
 	}
-	if rule := a.v.inbox.denies(p.Command, p.Args, p.Cwd); rule != nil {
+	if rule := a.v.inbox.denies(p.Command, args, p.Cwd); rule != nil {
 		return nil, &acp.Error{Code: acp.CodeInvalidRequest, Message: "the person's rules deny this: " + rule.Text}
 	}
 	limit := usualOutput
@@ -110,7 +127,7 @@ func (a *agentProcess) createTerminal(params json.RawMessage) (chore, *acp.Error
 	if p.Cwd != nil {
 		dir = cmp.Or(*p.Cwd, dir)
 	}
-	now := transcript.Terminal{TerminalID: prog.id, Command: p.Command, Args: p.Args, Cwd: dir, Running: true}
+	now := transcript.Terminal{TerminalID: prog.id, Command: p.Command, Args: args, Cwd: dir, Running: true}
 	roots := a.v.roots()
 	return func(ctx context.Context) outcome { return prog.start(ctx, roots, now, env) }, nil
 }

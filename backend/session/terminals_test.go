@@ -123,6 +123,22 @@ func TestTerminalOfAgentFromCreateToRelease(t *testing.T) {
 	}
 }
 
+// TestTerminalTakesNumbersForTexts: libraries that tell texts from numbers by their look write an argument or a variable as a number.
+func TestTerminalTakesNumbersForTexts(t *testing.T) {
+	t.Parallel()
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	made := d.steps(id, step{Ask: "terminal/create", Params: map[string]any{
+		"command": "sh", "args": []any{"-c", `echo "$1 $N"`, "sh", 80}, "env": []map[string]any{{"name": "N", "value": 7}},
+	}})
+	terminal := result[struct{ TerminalID string }](t, made[0]).TerminalID
+	at := map[string]any{"terminalId": terminal}
+	answers := d.steps(id, step{Ask: "terminal/wait_for_exit", Params: at}, step{Ask: "terminal/output", Params: at})
+	if got := result[output](t, answers[1]); got.Output != "80 7\n" {
+		t.Errorf("terminal/create with the numbers 80 and 7: got the output %q, want %q", got.Output, "80 7\n")
+	}
+}
+
 func TestTerminalOfAgentIsRefused(t *testing.T) {
 	t.Parallel()
 	d := askingDesk(t, t.TempDir())
@@ -146,6 +162,7 @@ func TestTerminalOfAgentIsRefused(t *testing.T) {
 		{"NUL", create(map[string]any{"command": "true", "args": []string{"a\x00b"}}), invalid},
 		{"a variable with =", create(map[string]any{"command": "true", "env": []map[string]string{{"name": "A=B", "value": "c"}}}), invalid},
 		{"args of another type", create(map[string]any{"command": "true", "args": "x"}), invalid},
+		{"an arg of another type", create(map[string]any{"command": "true", "args": []any{map[string]any{}}}), invalid},
 		{"output of nothing", step{Ask: "terminal/output", Params: map[string]any{"terminalId": "terminal-1-99"}}, absent},
 		{"release of nothing", step{Ask: "terminal/release"}, absent},
 	}

@@ -57,8 +57,11 @@ func ConfigOptions(list []acp.ConfigOption) []ConfigOption {
 	for _, o := range list {
 		option := ConfigOption{ID: o.ID, Name: Clip(o.Name, maxLabel), Description: Clip(o.Description, maxWords), Category: o.Category, Type: o.Type}
 		// The type decides which of the two is meant; a value of the wrong type is none.
-		_ = json.Unmarshal(o.Current, &option.Value)
-		_ = json.Unmarshal(o.Current, &option.Checked)
+		if o.Type == "boolean" {
+			_ = json.Unmarshal(o.Current, (*acp.Flag)(&option.Checked))
+		} else {
+			_ = json.Unmarshal(o.Current, (*acp.Text)(&option.Value))
+		}
 		if room -= len(record.JSON(option)); room < 0 {
 			break
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"deskhand/backend/acp"
 	"deskhand/backend/journal"
 )
 
@@ -131,8 +132,9 @@ func (p *peers) forked(n Note) {
 
 // foreign reports whether an answer of the agent belongs to another session, such as a fork of this session.
 func (p *peers) foreign(result json.RawMessage) bool {
-	var r struct {
-		SessionID string `json:"sessionId"`
+	if p.own == "" || !bytes.Contains(result, []byte(`"sessionId"`)) {
+		return false
 	}
-	return p.own != "" && bytes.Contains(result, []byte(`"sessionId"`)) && json.Unmarshal(result, &r) == nil && r.SessionID != "" && r.SessionID != p.own
+	id, err := acp.ParseNewSession(result)
+	return err == nil && id != p.own
 }
