@@ -167,7 +167,7 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 				err = chatFile("loaded", m.Params.SessionID, `{"$set":{"messages":[]}}`)
 			}
 			if can("refuses") {
-				err = send(map[string]any{"id": m.ID, "error": map[string]any{"code": -32002, "message": "no such session"}})
+				err = send(map[string]any{"id": m.ID, "error": map[string]any{"code": -32002, "message": "no such session", "data": map[string]any{"details": "its file is gone"}}})
 				result = nil
 			} else if m.Method == "session/load" && !can("silent") {
 				err = say(m.Params.SessionID, "history that is held already")

@@ -69,6 +69,7 @@ type launching struct {
 // handshake is the progress of the agent's start, and the capabilities that the agent has declared.
 type handshake struct {
 	can       acp.Initialized
+	refusals  []string                  // why the agent has not opened its stored session, a line for each method
 	kept      bool                      // the agent holds a part of the conversation and can replay that part
 	spoken    bool                      // a message was exchanged since the start, in either direction
 	limit     *time.Timer               // the last messages to the agent; set before ctx ends
@@ -702,9 +703,22 @@ func (a *agentProcess) restore(method, how string, orElse func()) {
 			a.failed(failure)
 		default:
 			a.replay = nil
+			a.v.refused(method, failure)
 			orElse()
 		}
 	})
+}
+
+// refused keeps the agent's reason for opening no stored session by method.
+func (v *conversation) refused(method string, failure *acp.Error) {
+	v.agent.refusals = append(v.agent.refusals, method+": "+v.c.cfg.Roster.Secrets().Sentence(failure))
+}
+
+// tellRefusals adds a notice of why the agent has forgotten the conversation, if it gave a reason.
+func (v *conversation) tellRefusals() {
+	if v.restored == transcript.RestoredFresh && len(v.agent.refusals) > 0 {
+		v.agent.tell([]transcript.Notice{{Severity: "warning", Title: v.agentName + " did not open the earlier conversation", Description: strings.Join(v.agent.refusals, "\n")}})
+	}
 }
 
 // create makes a new ACP session. how is the value of v.restored: new or fresh.

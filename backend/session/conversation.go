@@ -265,6 +265,7 @@ func (v *conversation) readied() {
 	v.idleness.keeps(slices.Contains([]string{"resume", "load", transcript.RestoredImport, transcript.RestoredUnseen}, v.restored))
 	v.step.imported = v.restored == transcript.RestoredImport
 	v.note(transcript.Note{Note: transcript.NoteReady, Reason: v.restored, Session: v.row.ACPSessionID})
+	v.tellRefusals()
 	v.saveRow()
 	v.forking.makeAll()
 }

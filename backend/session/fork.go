@@ -135,15 +135,18 @@ func (w *forkRequests) endAll(code string) {
 func (a *agentProcess) afresh() {
 	parent := a.v.forking.unspokenParent()
 	if parent == "" || !a.can.Fork {
-		a.create("fresh")
+		a.create(transcript.RestoredFresh)
 		return
 	}
 	params := a.setup()
 	params["sessionId"] = parent
 	a.v.request("session/fork", params, func(result json.RawMessage, failure *acp.Error) {
 		peer, err := acp.ParseNewSession(result)
+		if failure != nil {
+			a.v.refused("session/fork", failure)
+		}
 		if failure != nil || err != nil {
-			a.create("fresh")
+			a.create(transcript.RestoredFresh)
 			return
 		}
 		a.v.row.ACPSessionID = peer

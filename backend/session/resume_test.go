@@ -25,12 +25,14 @@ func forgetfulAgent(t testing.TB, dir, words string) {
 }
 
 func TestResumeByResumeLoadOrNew(t *testing.T) {
-	for words, want := range map[string]struct{ divider, calls string }{
-		"resume load":         {"session.resumed", "initialize session/resume session/prompt"},
-		"load":                {"session.loaded", "initialize session/load session/prompt"},
-		"":                    {"session.fresh", "initialize session/new session/prompt"},
-		"resume load refuses": {"session.fresh", "initialize session/resume session/load session/new session/prompt"},
-		"load refuses":        {"session.fresh", "initialize session/load session/new session/prompt"},
+	for words, want := range map[string]struct{ divider, calls, notice string }{
+		"resume load": {"session.resumed", "initialize session/resume session/prompt", ""},
+		"load":        {"session.loaded", "initialize session/load session/prompt", ""},
+		"":            {"session.fresh", "initialize session/new session/prompt", ""},
+		"resume load refuses": {
+			"session.fresh", "initialize session/resume session/load session/new session/prompt", "session/resume: no such session: its file is gone\nsession/load: no such session: its file is gone",
+		},
+		"load refuses": {"session.fresh", "initialize session/load session/new session/prompt", "session/load: no such session: its file is gone"},
 	} {
 		t.Run("offers "+words, func(t *testing.T) {
 			dir := t.TempDir()
@@ -52,6 +54,13 @@ func TestResumeByResumeLoadOrNew(t *testing.T) {
 			}
 			if text := textOf(tr, "agent"); text != "initialize session/new session/prompt\n"+want.calls+"\n" {
 				t.Errorf("the agent said %q, want the earlier answer and then %q", text, want.calls)
+			}
+			var notice string
+			if e := find(tr, "notice"); e != nil {
+				notice = e.Notice.Description
+			}
+			if notice != want.notice {
+				t.Errorf("a start of an agent that offers %q: got the notice %q, want %q", words, notice, want.notice)
 			}
 			if users := textOf(tr, "user"); users != "one\ntwo\n" {
 				t.Errorf("the earlier transcript is lost: %q", users)

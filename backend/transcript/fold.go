@@ -850,8 +850,9 @@ func (c Change) Grew() bool { return c.Append != nil && c.Append.Offset > 0 }
 // ReasonHibernated is the reason of a NoteClosed when the agent was ended to save memory.
 const ReasonHibernated = "hibernated"
 
-// Reasons of a NoteReady, beside the methods new, resume, load and fresh.
+// Reasons of a NoteReady, beside the methods new, resume and load.
 const (
+	RestoredFresh  = "fresh"         // begun anew: the agent has not opened its stored session
 	RestoredImport = "import"        // imported with its history
 	RestoredUnseen = "import_unseen" // imported without a history
 	RestoredFork   = "fork"          // forked from the parent again
