@@ -23,10 +23,34 @@ func TestJoinedRestoresCutCharacters(t *testing.T) {
 		"that is U+FFFD":    {[]string{`"a\ufffd"`, `"\ufffdb"`}, "a\ufffd\ufffdb", false},
 		"that is a text":    {[]string{`"a\\ud83d"`, `"\\ude00"`}, `a\ud83d\ude00`, false},
 		"behind one":        {[]string{`"a\\\ud83d"`, `"\ude00"`}, `a\😀`, false},
+
+		// Bytes that are no UTF-8 alone; the lines are no JSON.
+		"bytes":                     {[]string{"\"a\xf0\x9f\"", "\"\x98\x80b\""}, "a😀b", false},
+		"bytes one by one":          {[]string{"\"\xf0\"", "\"\x9f\"", "\"\x98\"", "\"\x80\""}, "😀", false},
+		"bytes of letters":          {[]string{"\"\xd0\"", "\"\x94\xd0\"", "\"\xb0!\""}, "Да!", false},
+		"bytes of three":            {[]string{"\"\xe4\xbd\"", "\"\xa0\xe5\"", "\"\xa5\xbd\""}, "你好", false},
+		"bytes without the end":     {[]string{"\"a\xf0\x9f\"", "\"b\""}, "a\ufffdb", false},
+		"bytes without the begin":   {[]string{"\"a\"", "\"\x98\x80b\""}, "a\ufffd\ufffdb", false},
+		"bytes and another begin":   {[]string{"\"\xf0\"", "\"\xf0\x9f\"", "\"\x98\x80\""}, "\ufffd😀", false},
+		"bytes at the end":          {[]string{"\"a\xf0\x9f\""}, "a", true},
+		"bytes of Latin 1":          {[]string{"\"caf\xe9 \"", "\"\xe9t\xe9s\""}, "caf\ufffd \ufffdt\ufffds", false},
+		"halves as characters":      {[]string{"\"a\xed\xa0\xbd\"", "\"\xed\xb8\x80b\""}, "a😀b", false},
+		"halves of both forms":      {[]string{"\"\xed\xa0\xbd\"", `"\ude00"`}, "😀", false},
+		"a half that is no byte":    {[]string{`"\ud83d"`, `"\udc80"`}, "💀", false},
+		"characters of such halves": {[]string{`"\ud83d\udcf0"`, `"\ud83d\udc80"`}, "📰💀", false},
 	} {
-		got, half := "", rune(0)
+		got, half := "", ""
 		for _, text := range c.chunks {
-			chunk, err := ParseChunk(json.RawMessage(`{"content":{"type":"text","text":` + text + `}}`))
+			line := []byte(`{"id":1,"result":{"content":{"type":"text","text":` + text + `}}}`)
+			e, err := Peek(line)
+			if err != nil {
+				e = Find(line).Messages[0]
+			}
+			var m struct{ Result json.RawMessage }
+			if err := json.Unmarshal(e.Raw, &m); err != nil {
+				t.Fatal(err)
+			}
+			chunk, err := ParseChunk(m.Result)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,8 +58,8 @@ func TestJoinedRestoresCutCharacters(t *testing.T) {
 			more, half = chunk.Joined(half)
 			got += more
 		}
-		if got != c.want || (half != 0) != c.rest {
-			t.Errorf("%s: got %q, and a half %t; want %q, %t", name, got, half != 0, c.want, c.rest)
+		if got != c.want || (half != "") != c.rest {
+			t.Errorf("%s: got %q, and a half %t; want %q, %t", name, got, half != "", c.want, c.rest)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 type TerminalDisplay struct {
 	ID       string
 	Cwd      string
-	Data     string // further output of the program
+	Data     Cut // further output of the program
 	Exited   bool
 	ExitCode *int
 	Signal   string
@@ -38,8 +38,8 @@ type meta struct {
 }
 
 type terminalData struct {
-	ID   Text   `json:"terminal_id"`
-	Data string `json:"data"`
+	ID   Text    `json:"terminal_id"`
+	Data cutText `json:"data"`
 }
 
 // parent returns the id of the tool call to which this call belongs.
@@ -65,7 +65,9 @@ func (m meta) display(toolCall string) *TerminalDisplay {
 	d.Cwd = m.Info.value.Cwd
 	for _, data := range []terminalData{m.Output.value, m.Delta.value} {
 		take(data.ID)
-		d.Data += data.Data
+		if data.Data.given && data.Data.Text != "" {
+			d.Data = data.Data.Cut // of the two, agents send one
+		}
 	}
 	if exit := m.Exit.value; m.Exit.given {
 		take(exit.ID)

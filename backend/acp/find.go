@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -124,7 +125,7 @@ var (
 
 // mend makes valid JSON from an object that the lax scanner accepted: NaN and Infinity become null, bytes that are not UTF-8 become
 // U+FFFD, and control characters and stray backslashes in texts are escaped. Two halves of a character beyond U+FFFF, which Java writes
-// separately, are joined.
+// separately, are joined. Where a text begins or ends within a character, the units that it has of the character are escaped, see [Cut].
 func mend(object []byte) []byte {
 	out := make([]byte, 0, len(object)+64)
 	for i := 0; i < len(object); {
@@ -171,12 +172,63 @@ func mendText(out, b []byte) ([]byte, int) {
 			out = append(out, hexDigits[c>>4], hexDigits[c&0xf])
 			i++
 		default:
-			r, size := wideRune(b[i:])
-			out = utf8.AppendRune(out, r)
+			units, size := cutUnits(b[i:], i == 1)
+			for _, unit := range units {
+				out = append(out, escapeOf(unit)...)
+			}
+			if units == nil {
+				var r rune
+				r, size = wideRune(b[i:])
+				out = utf8.AppendRune(out, r)
+			}
 			i += size
 		}
 	}
 	return out, len(b)
+}
+
+// cutUnits returns the units of a character that is cut by the start or by the end of its text; b begins with the units. cutUnits returns
+// nil when there is no such character.
+func cutUnits(b []byte, atStart bool) (units []rune, size int) {
+	if r, size := utf8.DecodeRune(b); r != utf8.RuneError || size != 1 {
+		return nil, 0
+	}
+	half := surrogate(b)
+	n := bytes.IndexByte(b[:min(len(b), mostBytes+1)], '"') // of bytes until the end of the text
+	switch {
+	case half >= 0xdc00 && atStart, half != 0 && half < 0xdc00 && n == len(halfBytes(half)):
+		return []rune{half}, len(halfBytes(half))
+	case atStart:
+		for size < mostBytes && size < len(b) && !utf8.RuneStart(b[size]) {
+			size++
+		}
+		if size > 0 {
+			return unitsOf(b[:size]), size
+		}
+	}
+	if n > 0 && isBeginning(string(b[:n])) {
+		return unitsOf(b[:n]), n
+	}
+	return nil, 0
+}
+
+func unitsOf(b []byte) []rune {
+	units := make([]rune, len(b))
+	for i, c := range b {
+		units[i] = 0xdc00 | rune(c)
+	}
+	return units
+}
+
+// escapeOf returns the escape of a UTF-16 unit.
+func escapeOf(unit rune) string { return fmt.Sprintf(`\u%04x`, unit) }
+
+// surrogate returns the half of a character that is encoded at the start of b as if it were a character; 0 when there is none.
+func surrogate(b []byte) rune {
+	if len(b) < 3 || b[0] != 0xed || b[1]&0xe0 != 0xa0 || b[2]&0xc0 != 0x80 {
+		return 0
+	}
+	return 0xd000 | rune(b[1]&0x3f)<<6 | rune(b[2]&0x3f)
 }
 
 const hexDigits = "0123456789abcdef"
@@ -188,16 +240,16 @@ func wideRune(b []byte) (rune, int) {
 		return r, size
 	}
 	const half = 3 // bytes
-	if len(b) >= 2*half && b[0] == 0xed && b[half] == 0xed {
-		value := func(b []byte) rune { return 0xd000 | rune(b[1]&0x3f)<<6 | rune(b[2]&0x3f) }
-		if r := utf16.DecodeRune(value(b), value(b[half:])); r != utf8.RuneError {
+	first := surrogate(b)
+	switch {
+	case first == 0:
+		return utf8.RuneError, 1
+	case len(b) >= 2*half:
+		if r := utf16.DecodeRune(first, surrogate(b[half:])); r != utf8.RuneError {
 			return r, 2 * half
 		}
 	}
-	if len(b) >= half && b[0] == 0xed && b[1]&0xe0 == 0xa0 && b[2]&0xc0 == 0x80 { // a half alone
-		return utf8.RuneError, half
-	}
-	return utf8.RuneError, 1
+	return utf8.RuneError, half
 }
 
 // narrow converts a line in UTF-16 to UTF-8. Such a line has a byte order mark, or a zero in many bytes; it may begin or end with half of

@@ -92,13 +92,11 @@ func ParseUpdate(params json.RawMessage) (Update, error) {
 	return Update{SessionID: string(p.SessionID), Kind: d.Kind, Body: p.Update}, nil
 }
 
-// Chunk is a piece of a message: Text for a text block, Block for every other kind. Agents cut their text anywhere: a Text that begins
-// with the second half of a character, or ends with the first half, has U+FFFD in its place, and Low or High is that half.
+// Chunk is a piece of a message: Text for a text block, Block for every other kind.
 type Chunk struct {
 	MessageID string
-	Text      string
-	Block     json.RawMessage
-	Low, High rune
+	Cut
+	Block json.RawMessage
 }
 
 // ParseChunk decodes agent_message_chunk, agent_thought_chunk and user_message_chunk.
@@ -130,7 +128,7 @@ func parseBlock(raw json.RawMessage) (Chunk, error) {
 	case block.Type == "text" && !block.Text.given:
 		return Chunk{}, fmt.Errorf("%w: a text block without text", ErrShape)
 	case block.Type == "text":
-		return Chunk{Text: block.Text.value, Low: block.Text.low, High: block.Text.high}, nil
+		return Chunk{Cut: block.Text.Cut}, nil
 	}
 	return Chunk{Block: raw}, nil
 }

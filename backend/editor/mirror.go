@@ -376,7 +376,7 @@ func plainPiece(u acp.Update) (piece, bool) {
 		return piece{}, false
 	}
 	c, err := acp.ParseChunk(u.Body)
-	return piece{u.Kind, c.MessageID, c.Text}, err == nil && c.Block == nil && c.Low == 0 && c.High == 0
+	return piece{u.Kind, c.MessageID, c.Text}, err == nil && c.Block == nil && c.IsWhole()
 }
 
 func (m *mirror) flush() {

@@ -118,7 +118,7 @@ func (m *mirror) display(c *call, d acp.TerminalDisplay) {
 	if p.ours {
 		return
 	}
-	p.write(d.Data)
+	p.write(d.Data.Text)
 	if d.Exited {
 		p.ended, p.code, p.signal = true, d.ExitCode, d.Signal
 	}

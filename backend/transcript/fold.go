@@ -92,7 +92,7 @@ func New(session string, f Facts) *Fold {
 	return &Fold{
 		session: session, Limit: MaxText, Facts: f,
 		byID: map[string]*Entry{}, tools: map[string]*Entry{}, goingOn: map[*Entry]bool{},
-		texts:   texts{growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, halves: map[*Entry]rune{}},
+		texts:   texts{growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, begun: map[*Entry]string{}},
 		changes: changes{has: map[*Entry]bool{}, appends: map[*Entry]*Append{}},
 		running: running{terminals: map[string]*Entry{}, displays: map[string]*Entry{}, compactions: map[string]*Entry{}, stragglers: map[string]*Entry{}},
 	}
@@ -428,10 +428,10 @@ func (t *Fold) raw(f journal.Frame, data []byte, reason string) {
 
 // aside shows output of an agent that is no message. The streaming message continues behind the output.
 func (t *Fold) aside(f journal.Frame) {
-	open, byID, halves := t.open, maps.Clone(t.byID), t.texts.halves
-	t.texts.halves = map[*Entry]rune{}
+	open, byID, begun := t.open, maps.Clone(t.byID), t.texts.begun
+	t.texts.begun = map[*Entry]string{}
 	t.raw(f, f.Data, "invalid_stdout")
-	t.open, t.byID, t.texts.halves = open, byID, halves
+	t.open, t.byID, t.texts.begun = open, byID, begun
 }
 
 // applyInward folds a frame that the agent sent. Responses are not shown: notes record their results.
@@ -555,11 +555,7 @@ func (t *Fold) chunk(f journal.Frame, u acp.Update, kind string) error {
 	}
 	e := t.message(f, kind, c.MessageID)
 	if c.Block == nil {
-		text, half := c.Joined(t.texts.halves[e])
-		if t.texts.halves[e] = half; half == 0 {
-			delete(t.texts.halves, e)
-		}
-		t.extend(e, text)
+		t.extend(e, t.texts.joined(e, c.Cut))
 		return nil
 	}
 	block := ClipRaw(c.Block)
@@ -628,12 +624,21 @@ func (t *Fold) grow(e *Entry, text string) {
 	}
 }
 
+// endText ends a text that ends within a character.
+func (t *Fold) endText(e *Entry) {
+	if t.texts.begun[e] != "" {
+		delete(t.texts.begun, e)
+		t.extend(e, string(utf8.RuneError))
+	}
+}
+
 // settle updates the count of omitted bytes of messages that no longer grow, and ends messages that end within a character.
 func (t *Fold) settle() {
-	cut := slices.SortedFunc(maps.Keys(t.texts.halves), func(a, b *Entry) int { return cmp.Compare(a.Seq, b.Seq) })
-	clear(t.texts.halves)
+	cut := slices.SortedFunc(maps.Keys(t.texts.begun), func(a, b *Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, e := range cut {
-		t.extend(e, string(utf8.RuneError))
+		if e.Terminal == nil { // a program goes on beside the conversation
+			t.endText(e)
+		}
 	}
 	for e, told := range t.texts.clipped {
 		if told != e.Clipped {
@@ -870,7 +875,7 @@ const ReasonNoSignal = "no_signal"
 
 // Projection is the version of the rules by which frames become entries. Raise Projection with every change that makes other entries of
 // frames that are stored already: transcripts of earlier versions are then rebuilt.
-const Projection = 11
+const Projection = 12
 
 // PerFrame is the distance of two frames in Entry.Seq: a frame makes at most two entries, so that there is room.
 const PerFrame = 16

@@ -744,3 +744,31 @@ func TestACharacterThatIsCutBetweenChunks(t *testing.T) {
 	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
 	s.want("agent: �d�")
 }
+
+// TestACharacterThatIsCutElsewhere is put together in a compaction's summary, and in the output of a program beside the conversation.
+func TestACharacterThatIsCutElsewhere(t *testing.T) {
+	t.Parallel()
+	summary := func(s *story, text string) {
+		s.update(`{"sessionUpdate":"compaction_summary_chunk","compactionId":"c","content":{"type":"text","text":"%s"}}`, text)
+	}
+	output := func(s *story, member, text string) {
+		s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{"%s":{"data":"%s"}}}`, member, text)
+	}
+	s := tell(t)
+	s.begin("go")
+	summary(s, `a \ud83d`)
+	summary(s, `\ude00 b`)
+	s.want("user: go", "compaction: a 😀 b")
+	summary(s, `\udcf0\udc9f`)
+	summary(s, `\udc98\udc80`)
+	s.want("compaction: a 😀 b😀")
+
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"T","status":"in_progress"}`)
+	output(s, "terminal_output", `x \ud83d`)
+	s.chunk("agent_message_chunk", "", "meanwhile")
+	output(s, "terminal_output", `\ude00`)
+	output(s, "terminal_output_delta", `\udce4\udcbd`)
+	output(s, "terminal_output_delta", `\udca0 y\ud83d`)
+	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
+	s.want("compaction: a 😀 b😀", "tool: 1 T cancelled", "terminal: x 😀你 y�", "agent: meanwhile")
+}

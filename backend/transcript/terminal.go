@@ -64,13 +64,17 @@ func (t *Fold) display(f journal.Frame, d acp.TerminalDisplay) {
 		e.Terminal = &Terminal{TerminalID: d.ID, Cwd: d.Cwd, Running: true, StartedAt: record.Time{Time: f.At}}
 		t.running.displays[d.ID] = e
 	}
-	t.output(e, d.Data, 0)
+	t.output(e, t.texts.joined(e, d.Data), 0)
 	if d.Exited && !e.hasExited() {
 		t.endTerminal(f, e, d.ExitCode, d.Signal)
 	}
 }
 
 func (t *Fold) endTerminal(f journal.Frame, e *Entry, code *int, signal string) {
+	if t.texts.begun[e] != "" {
+		delete(t.texts.begun, e)
+		t.output(e, string(utf8.RuneError), 0)
+	}
 	now := *e.Terminal
 	now.Running, now.ExitCode, now.Signal, now.EndedAt = false, code, signal, &record.Time{Time: f.At}
 	e.Terminal = &now
@@ -161,12 +165,13 @@ func (t *Fold) compaction(f journal.Frame, p acp.CompactionPatch) {
 	if p.Replaces {
 		e.Text, e.Blocks, e.Clipped = "", nil, 0
 		delete(t.texts.growing, e)
+		delete(t.texts.begun, e)
 		t.Touch(e)
 	}
 	for _, c := range p.Content {
 		switch block := ClipRaw(c.Block); {
 		case c.Block == nil:
-			t.extend(e, c.Text)
+			t.extend(e, t.texts.joined(e, c.Cut))
 		case e.hasRoom(block):
 			e.Blocks = append(e.Blocks, block)
 			t.Touch(e)

@@ -3,12 +3,14 @@ package transcript
 import (
 	"strings"
 	"unicode/utf16"
+
+	"deskhand/backend/acp"
 )
 
 // texts are the texts of entries that may go on.
 type texts struct {
 	growing map[*Entry]*growth // entries that text is added to
-	halves  map[*Entry]rune    // first halves of characters that messages end with so far
+	begun   map[*Entry]string  // the beginnings of characters that texts end with so far
 	clipped map[*Entry]int     // Clipped as last published: a message is published again when Clipped has doubled, and at the message's end
 }
 
@@ -31,6 +33,15 @@ func (x *texts) lengthen(e *Entry, text string) (before int) {
 	g.units += Units(text)
 	e.Text = g.text.String()
 	return before
+}
+
+// joined returns what a piece adds to the text of an entry: a character that is cut between two pieces comes with the second.
+func (x *texts) joined(e *Entry, piece acp.Cut) string {
+	text, begun := piece.Joined(x.begun[e])
+	if x.begun[e] = begun; begun == "" {
+		delete(x.begun, e)
+	}
+	return text
 }
 
 // Units returns the length of a text in UTF-16 units, as JavaScript counts.
