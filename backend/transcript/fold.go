@@ -46,10 +46,11 @@ type Fold struct {
 	Answered   bool   // the agent has said or done something in the running turn
 	Facts      Facts
 
-	open  *Entry            // the message that a chunk without an id goes on
-	byID  map[string]*Entry // messages by kind and message id, until something else comes between
-	tools map[string]*Entry // tool calls by their id: of this and the last turn, and those before that may go on
-	plan  *Entry            // the plan of this turn
+	open    *Entry            // the message that a chunk without an id goes on
+	byID    map[string]*Entry // messages by kind and message id, until something else comes between
+	tools   map[string]*Entry // tool calls by their id: of this and the last turn, and those before that may go on
+	besides besides
+	plan    *Entry // the plan of this turn
 
 	running running
 	called  []*Entry // the tool calls of the running turn, or of the last turn
@@ -91,7 +92,7 @@ type Facts struct {
 func New(session string, f Facts) *Fold {
 	return &Fold{
 		session: session, Limit: MaxText, Facts: f,
-		byID: map[string]*Entry{}, tools: map[string]*Entry{}, goingOn: map[*Entry]bool{},
+		byID: map[string]*Entry{}, tools: map[string]*Entry{}, besides: besides{}, goingOn: map[*Entry]bool{},
 		texts:   texts{growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, begun: map[*Entry]string{}},
 		changes: changes{has: map[*Entry]bool{}, appends: map[*Entry]*Append{}},
 		running: running{terminals: map[string]*Entry{}, displays: map[string]*Entry{}, compactions: map[string]*Entry{}, stragglers: map[string]*Entry{}},
@@ -132,6 +133,11 @@ func (t *Fold) Held() int {
 			kept[e] = true
 		}
 	}
+	for _, list := range t.besides {
+		for _, e := range list {
+			kept[e] = true
+		}
+	}
 	for e := range t.texts.growing {
 		kept[e] = true
 	}
@@ -139,9 +145,10 @@ func (t *Fold) Held() int {
 	return len(kept)
 }
 
-// CallOfTurn returns the entry of a tool call that began in the running turn; nil when there is none.
+// CallOfTurn returns the entry of a tool call that began in the running turn; nil when there is none, or when several calls run that share
+// the id.
 func (t *Fold) CallOfTurn(id string) *Entry {
-	if e := t.tools[id]; e != nil && e.Turn == t.turn {
+	if e := t.tools[id]; e != nil && e.Turn == t.turn && len(t.besides.running(id)) == 0 {
 		return e
 	}
 	return nil
@@ -388,9 +395,11 @@ func (t *Fold) endToolsOfTurn(f journal.Frame) {
 			t.endTool(f, e)
 		}
 	}
+	t.endBesides(f, true)
 }
 
 func (t *Fold) endTools(f journal.Frame) {
+	t.endBesides(f, false)
 	for _, e := range inOrder(t.tools) {
 		t.endTool(f, e)
 	}
@@ -486,9 +495,9 @@ func (t *Fold) applyUpdate(f journal.Frame, u acp.Update) error {
 	case "user_message_chunk":
 		return t.userChunk(f, u)
 	case "tool_call":
-		return t.toolCall(f, u.Body, true)
+		return t.toolCall(f, u.Body, announces)
 	case "tool_call_update":
-		return t.toolCall(f, u.Body, false)
+		return t.toolCall(f, u.Body, updates)
 	case "plan":
 		return t.setPlan(f, u)
 	case "compaction_update", "compaction_summary_chunk":
@@ -515,16 +524,33 @@ func (t *Fold) applyUpdate(f journal.Frame, u acp.Update) error {
 	return err
 }
 
-// toolCall folds an update of a tool call. With begins, the update may begin another call that reuses the id of an earlier call.
-func (t *Fold) toolCall(f journal.Frame, body json.RawMessage, begins bool) error {
+// What a message about a tool call may do.
+const (
+	updates   = iota // change a call
+	asks             // also begin another call that reuses the id of a call that is over
+	announces        // also begin another call beside a call that runs
+)
+
+// toolCall folds a message about a tool call.
+func (t *Fold) toolCall(f journal.Frame, body json.RawMessage, may int) error {
 	patch, err := acp.ParseToolCall(body)
 	if err != nil {
 		return err
 	}
-	if begins {
-		t.begunAnew(f, patch)
+	e := t.named(patch)
+	if e == nil {
+		if may != updates {
+			t.begunAnew(f, patch)
+		}
+		if may == announces {
+			t.announced(patch)
+		}
+		e = t.tools[patch.ToolCallID]
+		if list := t.besides.running(patch.ToolCallID); may == updates && len(list) > 0 {
+			e = list[0]
+		}
 	}
-	t.patchTool(f, patch)
+	t.patchTool(f, e, patch)
 	return nil
 }
 
@@ -542,7 +568,7 @@ func (t *Fold) permission(f journal.Frame, params json.RawMessage) {
 	if e := t.tools[patch.ToolCallID]; e != nil && e.hasEnded() {
 		t.giveUp(f, patch.ToolCallID)
 	}
-	_ = t.toolCall(f, p.ToolCall, true) // the call was parsed above
+	_ = t.toolCall(f, p.ToolCall, asks) // the call was parsed above
 }
 
 func (t *Fold) chunk(f journal.Frame, u acp.Update, kind string) error {
@@ -691,9 +717,8 @@ func planItems(steps []acp.PlanItem) []PlanItem {
 	return list
 }
 
-// patchTool creates or changes a tool call: fields that the patch does not name stay.
-func (t *Fold) patchTool(f journal.Frame, p acp.ToolCallPatch) {
-	e := t.tools[p.ToolCallID]
+// patchTool creates a tool call, or changes the call of e: fields that the patch does not name stay.
+func (t *Fold) patchTool(f journal.Frame, e *Entry, p acp.ToolCallPatch) {
 	if e == nil {
 		e = t.add(f, "tool")
 		e.Tool = &ToolCall{ToolCallID: p.ToolCallID, Kind: "other", Status: "pending", StartedAt: record.Time{Time: f.At}}

@@ -681,14 +681,40 @@ func TestCallsOfOneTurnWithOneID(t *testing.T) {
 			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Three"}`,
 			`{"sessionUpdate":"tool_call_update","toolCallId":"0","title":"Three still"}`,
 		}, []string{"tool: 0 One completed", "tool: 0 Two failed", "tool: 0 Three still pending"}},
-		"the same one twice":       {[]string{ended, `{"sessionUpdate":"tool_call","toolCallId":"0","title":"One","status":"in_progress","rawInput":{"a":1}}`}, []string{"tool: 0 One completed", "tool: 0 One in_progress"}},
-		"each told once":           {[]string{ended, strings.ReplaceAll(ended, "first", "second")}, []string{"tool: 0 One completed", "tool: 0 One completed"}},
-		"with another title":       {[]string{ended, strings.ReplaceAll(ended, "One", "Two")}, []string{"tool: 0 One completed", "tool: 0 Two completed"}},
-		"with another input":       {[]string{ended, strings.ReplaceAll(ended, `"a":1`, `"a":2`)}, []string{"tool: 0 One completed", "tool: 0 One completed"}},
-		"an end that is repeated":  {[]string{ended, ended}, []string{"tool: 0 One completed"}},
-		"an end that says more":    {[]string{`{"sessionUpdate":"tool_call","toolCallId":"0","status":"completed"}`, ended}, []string{"tool: 0 One completed"}},
-		"an update after the end":  {[]string{ended, `{"sessionUpdate":"tool_call_update","toolCallId":"0","title":"Two","status":"completed"}`}, []string{"tool: 0 Two completed"}},
-		"one that has not ended":   {[]string{`{"sessionUpdate":"tool_call","toolCallId":"0","title":"One"}`, `{"sessionUpdate":"tool_call","toolCallId":"0","title":"Two"}`}, []string{"tool: 0 Two pending"}},
+		"the same one twice":      {[]string{ended, `{"sessionUpdate":"tool_call","toolCallId":"0","title":"One","status":"in_progress","rawInput":{"a":1}}`}, []string{"tool: 0 One completed", "tool: 0 One in_progress"}},
+		"each told once":          {[]string{ended, strings.ReplaceAll(ended, "first", "second")}, []string{"tool: 0 One completed", "tool: 0 One completed"}},
+		"with another title":      {[]string{ended, strings.ReplaceAll(ended, "One", "Two")}, []string{"tool: 0 One completed", "tool: 0 Two completed"}},
+		"with another input":      {[]string{ended, strings.ReplaceAll(ended, `"a":1`, `"a":2`)}, []string{"tool: 0 One completed", "tool: 0 One completed"}},
+		"an end that is repeated": {[]string{ended, ended}, []string{"tool: 0 One completed"}},
+		"an end that says more":   {[]string{`{"sessionUpdate":"tool_call","toolCallId":"0","status":"completed"}`, ended}, []string{"tool: 0 One completed"}},
+		"an update after the end": {[]string{ended, `{"sessionUpdate":"tool_call_update","toolCallId":"0","title":"Two","status":"completed"}`}, []string{"tool: 0 Two completed"}},
+		"two that run at once": {[]string{
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"One"}`,
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Two"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"0","status":"in_progress"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"0","status":"completed"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"0","status":"failed"}`,
+		}, []string{"tool: 0 One completed", "tool: 0 Two failed"}},
+		"three that run at once, by their inputs": {[]string{
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Read","status":"in_progress","rawInput":{"path":"a"}}`,
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Read","status":"in_progress","rawInput":{"path":"b"}}`,
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Read c","status":"in_progress","rawInput":{"path":"c"}}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"0","status":"failed","rawInput":{"path":"b"}}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"0","status":"completed","title":"Read c"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"0","status":"completed"}`,
+		}, []string{"tool: 0 Read completed", "tool: 0 Read failed", "tool: 0 Read c completed"}},
+		"one that is announced again": {[]string{
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Read","rawInput":{}}`,
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Read","rawInput":{}}`,
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Read a","rawInput":{"path":"a"}}`,
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Reading","status":"in_progress","rawInput":{"path":"/w/a","line":1}}`,
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Done","status":"completed"}`,
+		}, []string{"tool: 0 Done completed"}},
+		"two, one of which is announced again": {[]string{
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"One","rawInput":{"a":1}}`,
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Two","rawInput":{"a":2}}`,
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"One","status":"in_progress","rawInput":{"a":1}}`,
+		}, []string{"tool: 0 One in_progress", "tool: 0 Two pending"}},
 		"a program of each":        {[]string{ended, `{"sessionUpdate":"tool_call_update","toolCallId":"0","_meta":{"terminal_output":{"data":"old"}}}`, `{"sessionUpdate":"tool_call","toolCallId":"0","title":"Two","_meta":{"terminal_output":{"data":"new"}}}`}, []string{"tool: 0 One completed", "terminal: old", "tool: 0 Two pending", "terminal: new"}},
 		"a program with an id too": {[]string{ended, `{"sessionUpdate":"tool_call_update","toolCallId":"0","_meta":{"terminal_output":{"terminal_id":"p","data":"old"},"terminal_exit":{"terminal_id":"p","exit_code":0}}}`, `{"sessionUpdate":"tool_call","toolCallId":"0","title":"Two","_meta":{"terminal_output":{"terminal_id":"p","data":"new"}}}`}, []string{"tool: 0 One completed", "terminal: old", "tool: 0 Two pending", "terminal: new"}},
 	} {
@@ -719,6 +745,28 @@ func TestAPermissionForTheIDOfACallThatHasEnded(t *testing.T) {
 	}
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Remove","status":"in_progress"}`)
 	s.want("user: go", "tool: 0 Test completed", "tool: 0 Remove in_progress")
+}
+
+// TestAPermissionForTheIDOfCallsThatRun is judged by nothing but what it says itself: nobody knows for which of the calls it asks.
+func TestAPermissionForTheIDOfCallsThatRun(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.begin("go")
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"0","title":"One","rawInput":{"command":"a"}}`)
+	if e := s.fold.CallOfTurn("0"); e == nil || e.Tool.Title != "One" {
+		t.Errorf("CallOfTurn(0) of one call: got %+v, want One", e)
+	}
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Two","rawInput":{"command":"b"}}`)
+	if e := s.fold.CallOfTurn("0"); e != nil {
+		t.Errorf("CallOfTurn(0) of two calls: got %+v, want none", e)
+	}
+	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"0","status":"completed"}`)
+	if e := s.fold.CallOfTurn("0"); e == nil || e.Tool.Title != "Two" {
+		t.Errorf("CallOfTurn(0) of the call that runs on: got %+v, want Two", e)
+	}
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Three","rawInput":{"command":"c"}}`)
+	s.note(Note{Note: NoteTurnEnded, Turn: "t"})
+	s.want("user: go", "tool: 0 One completed", "tool: 0 Two cancelled", "tool: 0 Three cancelled")
 }
 
 // TestACharacterThatIsCutBetweenChunks is put together, also around what else the agent prints; what has no second half is told as such.

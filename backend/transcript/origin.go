@@ -86,6 +86,7 @@ func (t *Fold) forgetImport() {
 	t.imported = imported{}
 	t.open, t.plan = nil, nil
 	clear(t.tools)
+	clear(t.besides)
 	clear(t.byID)
 	clear(t.running.displays)
 	clear(t.running.compactions)
