@@ -20,8 +20,14 @@ const (
 // decide answers a request without asking a person. decide allows an approval once with --approve once, and rejects every other request. When
 // the agent offers no rejection, decide stops the turn.
 func (t *terminalTurn) decide(ctx context.Context, r backend.Request) error {
-	if r.Kind == "trust" {
+	switch r.Kind {
+	case "trust":
 		return t.decideTrust(ctx, r)
+	case "raw": // no answer was missed, for there is none to give
+		t.aside("· dismissed, for Deskhand does not know what it asks: %s", barred(r.Title))
+		a, _ := turnDown(r)
+		_, err := t.answer(ctx, r, a)
+		return err
 	}
 	option, can := allowedOnce(r)
 	if can && t.approve == approveOnce {

@@ -116,3 +116,25 @@ func TestPromptIsNotUnmetByWhatEndedElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// TestPromptIsNotUnmetByWhatNobodyKnows: a request of the agent that can only be dismissed needs no answer, whatever --approve says.
+func TestPromptIsNotUnmetByWhatNobodyKnows(t *testing.T) {
+	t.Parallel()
+	for _, approve := range []string{approveNobody, approveOnce, approveNever} {
+		var said strings.Builder
+		turn := &terminalTurn{p: &Program{Stderr: &said}, api: &api{http: &http.Client{Transport: accepting{}}}, approve: approve, outcome: &backend.Turn{}}
+		turn.outcome.StopReason = "end_turn"
+		r := backend.Request{ID: "r", Kind: "raw", Title: "vendor/ask"}
+		err := errors.Join(turn.decide(t.Context(), r), turn.result())
+		if err != nil || !strings.Contains(said.String(), "dismissed, for Deskhand does not know what it asks: vendor/ask") {
+			t.Errorf("decide(%+v) with --approve %s: got error %v, said %q, want the end of the turn, and that it was dismissed", r, approve, err, said.String())
+		}
+	}
+}
+
+// accepting answers every request to the API.
+type accepting struct{}
+
+func (accepting) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}, nil
+}
