@@ -315,9 +315,9 @@ func TestFiltersOfThePersonRun(t *testing.T) {
 	}
 	b.must(Theirs, "config", "--unset", "filter.upper.clean")
 	b.must(Theirs, "config", "--global", "filter.upper.clean", "git-nowhere clean %f")
-	s, program, err := Missing(t.Context(), b.processes, Command{Whose: Theirs, Environ: b.environ, Dir: b.repo})
-	if err != nil || s.Key != "filter.upper.clean" || program != "git-nowhere" {
-		t.Errorf("Missing: got %+v, %q, %v, want filter.upper.clean and git-nowhere", s, program, err)
+	absent, err := Missing(t.Context(), b.processes, Command{Whose: Theirs, Environ: b.environ, Dir: b.repo})
+	if err != nil || len(absent) != 1 || absent[0].Setting.Key != "filter.upper.clean" || absent[0].Program != "git-nowhere" {
+		t.Errorf("Missing: got %+v, error %v, want filter.upper.clean and git-nowhere alone", absent, err)
 	}
 }
 

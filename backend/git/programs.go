@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -147,21 +150,41 @@ func Foreign(ctx context.Context, processes *proxy.Set, c Command) ([]Setting, e
 	return foreign(list), err
 }
 
-// Missing returns a filter of the person's configuration whose program is not installed, or the zero value. Git itself reports such a
-// filter only by failing later.
-func Missing(ctx context.Context, processes *proxy.Set, c Command) (s Setting, program string, err error) {
+// Absent is a filter of the person's configuration whose program is not installed.
+type Absent struct {
+	Setting Setting
+	Program string // a name, or an absolute path
+	Told    string // stands in what git says when the filter fails
+}
+
+// Missing returns the filters of the person's configuration whose programs are not installed. Git itself reports such a filter only by
+// failing later.
+func Missing(ctx context.Context, processes *proxy.Set, c Command) (absent []Absent, err error) {
 	list, err := read(ctx, processes, c)
 	for _, s := range list {
 		section, _, name := s.parts()
-		if section != "filter" || name == "required" || s.Value == "" || slices.Contains(foreign(list), s) {
+		if section != "filter" || name == "required" || slices.Contains(foreign(list), s) {
 			continue
 		}
-		if program := strings.Fields(s.Value)[0]; plainProgram.MatchString(program) && !c.has(program) {
-			return s, program, nil
+		words := strings.Fields(s.Value)
+		switch {
+		case len(words) == 0:
+		case len(words) > 1 && words[0] == "git" && subcommand.MatchString(words[1]) && !c.has("git-"+words[1]):
+			absent = append(absent, Absent{s, "git-" + words[1], "'" + words[1] + "' is not a git command"})
+		case plainProgram.MatchString(words[0]) && !c.has(words[0]), filepath.IsAbs(words[0]) && !exists(words[0]):
+			absent = append(absent, Absent{s, words[0], words[0]})
 		}
 	}
-	return Setting{}, "", err
+	return absent, err
 }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// subcommand matches the name of a command of git; its options are none.
+var subcommand = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
 // plainProgram matches the name of a program that a shell looks up in PATH, and no builtin of the shell.
 var plainProgram = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.]*-[A-Za-z0-9_.-]+$|^[a-z]{4,}$`)

@@ -116,11 +116,12 @@ func (l *Library) git(ctx context.Context, r run, args ...string) error {
 // withoutFilter returns a [MissingFilterError] when git failed because the program of a filter is not installed: git itself only says
 // that the other end hung up.
 func (l *Library) withoutFilter(ctx context.Context, c git.Command, err error) error {
-	missing, program, other := git.Missing(ctx, l.processes, c)
-	if other != nil || program == "" || !failedWith(err, program) {
+	missing, other := git.Missing(ctx, l.processes, c)
+	i := slices.IndexFunc(missing, func(a git.Absent) bool { return failedWith(err, a.Told) })
+	if other != nil || i < 0 {
 		return err
 	}
-	return errors.Join(&MissingFilterError{Setting: missing.Key, Program: program}, err)
+	return errors.Join(&MissingFilterError{Setting: missing[i].Setting.Key, Program: missing[i].Program}, err)
 }
 
 func isFolder(path string) bool {

@@ -74,6 +74,26 @@ func TestRemovalRunsNoFilterOfTheRepository(t *testing.T) {
 }
 
 // A filter whose program is not installed is named, rather than that some other end hung up.
+// TestMissingFilterIsNamedInEveryForm: the filter that git needed is named among others that are missing, in the forms in which people write it.
+func TestMissingFilterIsNamedInEveryForm(t *testing.T) {
+	t.Parallel()
+	absent := filepath.Join(t.TempDir(), "git-large")
+	for value, want := range map[string]string{"git-large-nowhere smudge": "git-large-nowhere", absent + " smudge": absent, "git large-nowhere smudge": "git-large-nowhere"} {
+		b := set(t)
+		b.leave(b.repo, ".gitattributes", "*.bin filter=large -text\n", "m.bin", "oid sha256:0\n")
+		b.do(b.repo, "add", "--all")
+		b.do(b.repo, "commit", "--quiet", "-m", "second")
+		b.do(b.repo, "config", "--global", "filter.another.smudge", "git-another-nowhere smudge")
+		b.do(b.repo, "config", "--global", "filter.large.smudge", value)
+		b.do(b.repo, "config", "--global", "filter.large.required", "true")
+		p := b.look(b.repo)
+		err := b.Make(t.Context(), p, filepath.Join(p.Beside(), "new"), "deskhand/new")
+		if missing, is := errors.AsType[*worktree.MissingFilterError](err); !is || missing.Program != want || missing.Setting != "filter.large.smudge" {
+			t.Errorf("Make with filter.large.smudge = %q: got %v, want a MissingFilterError of filter.large.smudge that names %s", value, err, want)
+		}
+	}
+}
+
 func TestMissingFilterIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"process", "smudge"} {
