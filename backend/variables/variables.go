@@ -1,10 +1,11 @@
 // Package variables hides in which ways configuration files name environment variables: ${NAME} and ${NAME:-default} as Claude Code,
 // Cursor and Kiro write them, ${env:NAME} as VS Code, Cursor and Windsurf do, and {env:NAME} as opencode does.
 //
-// A default replaces a variable that is not set or empty, as in a shell, and may hold placeholders of its own. $${NAME} gives the text
-// ${NAME}. $NAME without braces stays unchanged, and so does every other form that a shell would expand, such as ${NAME%.*}, because the
-// text may be meant for a shell. Placeholders that only an editor can fill in, such as ${input:token} and {file:path}, are reported
-// beside the variables, since the placeholder itself would be taken for the value.
+// A default replaces a variable that is not set or empty, as in a shell, and may hold placeholders of its own; ${NAME-default} replaces a
+// variable that is not set. $${NAME} gives the text ${NAME}. $NAME without braces stays unchanged, and so does every other form that a shell
+// would expand, such as ${NAME%.*}, because the text may be meant for a shell. Placeholders of other programs, such as ${input:token},
+// {file:path}, ${ NAME } and ${{ secrets.NAME }}, are reported beside the variables, since the placeholder itself would be taken for the
+// value.
 package variables
 
 import (
@@ -31,9 +32,10 @@ func (r Result) OK() bool { return len(r.Missing) == 0 && len(r.Foreign) == 0 }
 func (r Result) Any() bool { return len(r.Names) > 0 || len(r.Foreign) > 0 }
 
 var (
-	named    = regexp.MustCompile(`^\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(\}|:-)`)
+	named    = regexp.MustCompile(`^\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(\}|:-|-)`)
 	opencode = regexp.MustCompile(`^\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
-	foreign  = regexp.MustCompile(`^(?:\$\{(?:input|file|config|command|secret|secrets|op|vault|env):[^}]*\}|\{file:[^}]*\})`)
+	foreign  = regexp.MustCompile(`^(?:\$\{(?:input|file|config|command|secret|secrets|op|vault|env):[^}]*\}|\{file:[^}]*\}|` +
+		`\$\{\{[^}]*\}\}|\$\{[A-Za-z]\w*:[A-Za-z_][^}]*\}|\$\{(?:env|secrets?|vars|inputs?)\.[^}]*\}|\$\{(?:[ \t]+[A-Za-z_]\w*[ \t]*|[A-Za-z_]\w*[ \t]+)\})`)
 )
 
 // The limits of defaults within defaults, and of a default's length; a longer default stays unchanged.
@@ -88,7 +90,7 @@ func (r *Result) value(placeholder string, lookup Lookup, depth int) string {
 	r.Names = once(r.Names, name)
 	value, ok := lookup(name)
 	switch {
-	case len(m) > 2 && m[2] == ":-" && value == "":
+	case len(m) > 2 && (m[2] == ":-" && value == "" || m[2] == "-" && !ok):
 		return r.fill(placeholder[len(m[0]):len(placeholder)-1], lookup, depth+1)
 	case !ok:
 		r.Missing = once(r.Missing, name)

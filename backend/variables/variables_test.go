@@ -33,6 +33,12 @@ func TestFillReplacesPlaceholders(t *testing.T) {
 		"${NONE:-https://x/?a=b}":  "https://x/?a=b",
 		"${B2}":                    "${A}",
 		"${_x}{A}":                 "${A}",
+		"${NONE-docs} ${A-docs}":   "docs one",
+		"${EMPTY-docs}":            "",
+		"${NONE-${A}/x}":           "one/x",
+		"${env:NONE-docs}":         "docs",
+		"${A+x} ${A?x} ${A:=x}":    "${A+x} ${A?x} ${A:=x}",
+		"`${a.b}` ${a[0]} ${a()}":  "`${a.b}` ${a[0]} ${a()}",
 		"$${A}":                    "${A}",
 		"$$${A}":                   "$${A}",
 		"$$ $${ $$A":               "$$ $${ $$A",
@@ -58,6 +64,11 @@ func TestFillReportsMissingVariables(t *testing.T) {
 		"Bearer ${input:token}":         {"", "${input:token}"},
 		"{file:~/key} ${file:/a}":       {"", "{file:~/key},${file:/a}"},
 		"${env:not a name}":             {"", "${env:not a name}"},
+		"${localEnv:A} ${ENV:A}":        {"", "${localEnv:A},${ENV:A}"},
+		"${ A } ${A }":                  {"", "${ A },${A }"},
+		"${secrets.A} ${env.A}":         {"", "${secrets.A},${env.A}"},
+		"Bearer ${{ secrets.A }}":       {"", "${{ secrets.A }}"},
+		"${NONE-${OTHER}}":              {"OTHER", ""},
 	} {
 		got := variables.Fill(text, lookup)
 		if missing, foreign := strings.Join(got.Missing, ","), strings.Join(got.Foreign, ","); missing != want[0] || foreign != want[1] || got.OK() {
