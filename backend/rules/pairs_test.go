@@ -119,3 +119,43 @@ func TestOpenReportsPatternsThatMayRunAnyProgram(t *testing.T) {
 		t.Errorf("edits of **: got %v (%v), want no command", p.Open(), err)
 	}
 }
+
+// TestStarStandsForNoOperandThatStartsProgram: a rule that a person wrote for a program does not allow what the program starts by an operand.
+func TestStarStandsForNoOperandThatStartsProgram(t *testing.T) {
+	for line, want := range map[string]rules.Effect{
+		"socat TCP-LISTEN:80 EXEC:id":             rules.Ask,
+		"socat TCP-LISTEN:80 SYSTEM:id":           rules.Ask,
+		"tmux new-window id":                      rules.Ask,
+		"tmux new-window 'rm -r src'":             rules.Ask,
+		"tmux run-shell id":                       rules.Ask,
+		"screen id":                               rules.Ask,
+		"kitty id":                                rules.Ask,
+		"zellij run id":                           rules.Ask,
+		"ncat host 80":                            rules.Ask,
+		"sqlite3 a.db 'select 1'":                 rules.Allow,
+		"sqlite3 a.db 'insert into t values (1)'": rules.Allow,
+		`sqlite3 a.db "select writefile('.git/hooks/pre-commit','x')"`: rules.Ask,
+		`sqlite3 a.db "select edit(x) from t"`:                         rules.Ask,
+		`sqlite3 a.db "select load_extension('evil')"`:                 rules.Ask,
+		`sqlite3 a.db "attach 'b.db' as b"`:                            rules.Ask,
+		`sqlite3 a.db "vacuum main into 'x'"`:                          rules.Ask,
+	} {
+		program, _, _ := strings.Cut(line, " ")
+		if v := rules.Judge(command(line), where(), []rules.Rule{rule(t, rules.Allow, rules.Execute, program+" *")}); v.Effect != want {
+			t.Errorf("%s * and %s: got %+v, want %s", program, line, v, want)
+		}
+	}
+	if v := rules.Judge(command("tmux new-window id"), where(), []rules.Rule{rule(t, rules.Allow, rules.Execute, "tmux **")}); v.Effect != rules.Allow {
+		t.Errorf("tmux ** and tmux new-window id: got %+v, want allow", v)
+	}
+	for _, line := range []string{"tmux list-sessions", "screen -ls", "zellij list-sessions", "tmux new-window id", "socat -V"} {
+		if v := rules.Judge(command(line), where(), []rules.Rule{rule(t, rules.Allow, rules.Execute, line)}); v.Effect != rules.Allow {
+			t.Errorf("the rule %q and the same command: got %+v, want allow", line, v)
+		}
+	}
+	for _, line := range []string{"tmux new-window 'rm -r src'", "screen rm -r src", "kitty rm -r src", "socat - 'EXEC:rm -r src'", "socat - SYSTEM:rm,pty"} {
+		if v := rules.Judge(command(line), where(), []rules.Rule{rule(t, rules.Deny, rules.Execute, "rm *")}); v.Effect != rules.Deny {
+			t.Errorf("a denial of rm * and %s: got %+v, want deny", line, v)
+		}
+	}
+}

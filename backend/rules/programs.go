@@ -3,6 +3,7 @@ package rules
 import (
 	_ "embed"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -247,7 +248,11 @@ func (a *arguments) doubt(i int) { a.doubts[i] = true }
 // unknown marks the words of a program that the table does not know: a * stands for no word that may be an option, a command of the
 // program's own, or the path of a program.
 func (a *arguments) unknown() {
+	name := programName(a.words[0].text)
 	for i := range a.words[1:] {
+		if startsBy(name, a.words[i+1].text) {
+			a.doubt(i + 1)
+		}
 		for line := range strings.Lines(a.words[i+1].text) {
 			if line = strings.TrimSpace(line); line != "" && strings.ContainsRune(`-.\/~+@!|:=%`, rune(line[0])) {
 				a.doubt(i + 1)
@@ -255,6 +260,21 @@ func (a *arguments) unknown() {
 		}
 	}
 }
+
+// startsBy reports whether a program starts programs, or writes files, by an operand: a command of tmux, an address of socat, a function in
+// SQL.
+func startsBy(name, operand string) bool {
+	switch name {
+	case "tmux", "tmate", "byobu", "socat", "ncat":
+		return true
+	case "sqlite3", "sqlcipher", "duckdb":
+		return reachesOut.MatchString(operand)
+	}
+	return false
+}
+
+// reachesOut matches SQL that runs code, or reads and writes files beside the database.
+var reachesOut = regexp.MustCompile(`(?i)\b(?:writefile|readfile|edit|load_extension|fts3_tokenizer|attach|copy|install|load|export)\b|\bvacuum\b[^;]*\binto\b`)
 
 // known judges the words by the row. read parses the option at i and returns the index of the option's last word.
 func (a *arguments) known(read func(i int) (last int)) {

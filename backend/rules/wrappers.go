@@ -50,7 +50,8 @@ func wrapperOf(name string) (w wrapper, ok bool) {
 		return wrapper{takes: "IinPLsdaEeJR", long: "--max-args --max-procs --max-lines --max-chars --delimiter --arg-file --replace --eof ", feeds: true}, true
 	case "chroot":
 		return wrapper{operands: 1, privileged: true}, true
-	case "strace", "ltrace", "unshare", "nsenter", "setpriv", "runuser", "busybox", "toybox", "catchsegv", "caffeinate", "systemd-run", "flock", "parallel", "ssh-agent", "dbus-run-session", "xvfb-run", "watch", "entr", "rlwrap", "script", "bwrap", "firejail", "faketime", "chpst", "softlimit", "start-stop-daemon":
+	case "strace", "ltrace", "unshare", "nsenter", "setpriv", "runuser", "busybox", "toybox", "catchsegv", "caffeinate", "systemd-run", "flock", "parallel", "ssh-agent", "dbus-run-session", "xvfb-run", "watch", "entr", "rlwrap", "script", "bwrap", "firejail", "faketime", "chpst", "softlimit", "start-stop-daemon",
+		"screen", "dtach", "abduco", "zellij", "kitty", "foot", "footclient", "wezterm", "wt", "alacritty", "ghostty", "konsole", "gnome-terminal", "xterm", "urxvt", "mintty":
 		return wrapper{takes: "unopegsct"}, true
 	}
 	return wrapper{}, false
@@ -93,6 +94,8 @@ func (r *reading) run(words []word, depth int, fed bool) *part {
 		p.doubt = "shell" // changes the meaning of later words
 	case "find", "gfind", "fd", "fdfind":
 		r.finds(p, depth)
+	case "tmux", "tmate", "byobu", "socat", "ncat":
+		r.starters(p, name, depth)
 	case "su":
 		p.privileged = true
 		r.script1(p, "-c", depth)
@@ -341,6 +344,21 @@ func (r *reading) script1(p *part, option string, depth int) {
 	for i, w := range p.words[:len(p.words)-1] {
 		if w.text == option && !p.words[i+1].lost {
 			p.within = append(p.within, r.script(p.words[i+1].text, depth+1)...)
+		}
+	}
+}
+
+// starters reads the commands in the operands of a program that starts programs by them, as far as they are known to be commands; see
+// startsBy.
+func (r *reading) starters(p *part, name string, depth int) {
+	for _, w := range p.words[1:] {
+		kind, command, _ := strings.Cut(w.text, ":")
+		switch {
+		case name == "socat" && slices.Contains([]string{"exec", "system", "shell"}, lower(kind)):
+			command, _, _ = strings.Cut(command, ",") // options of the address
+			p.within = append(p.within, r.script(command, depth+1)...)
+		case strings.ContainsAny(strings.TrimSpace(w.text), " \t\n;&|"):
+			p.within = append(p.within, r.script(w.text, depth+1)...)
 		}
 	}
 }
