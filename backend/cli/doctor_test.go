@@ -57,12 +57,25 @@ func TestBrokenAgentsFileIsNamed(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{\n \"agents\": [\n  {\"id\": \"x\", \"command\": \"true\",}\n ]\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"prompt", "hi", "--agent", "x"}, {"prompt", "hi"}, {"doctor"}, {"doctor", "x"}, {"doctor", "mock"}, {"login", "x"}, {"logout", "x"}} {
+	for _, args := range [][]string{
+		{"prompt", "hi", "--agent", "x"},
+		{"prompt", "hi"},
+		{"doctor"},
+		{"doctor", "x"},
+		{"doctor", "mock"},
+		{"login", "x"},
+		{"logout", "x"},
+		{"agents"},
+		{"agents", "install", "x"},
+		{"agents", "update"},
+	} {
 		out, stderr, _ := run(t, dir, args...)
 		if all := out + stderr; !strings.Contains(all, file+", line 3: ") {
 			t.Errorf("deskhand %s: got %q, want %s and its line", strings.Join(args, " "), all, file)
 		}
 	}
+	p, _ := server(t, dir)
+	p.says(file + ", line 3: ")
 }
 
 func TestDoctorReportsAgents(t *testing.T) {

@@ -1167,6 +1167,12 @@ func TestApproveRefusesAmbiguousRequests(t *testing.T) {
 	b.write(`UPDATE request SET data = json_set(data, '$.clipped', json('true')) WHERE id = ?`, r.ID) // not all of it is here
 	approve("It cannot simply be allowed once")
 	b.write(`UPDATE request SET data = json_remove(data, '$.clipped') WHERE id = ?`, r.ID)
+	choice := func(is string) {
+		b.write(`UPDATE request SET data = json_set(data, '$.choice', json(?)) WHERE id = ?`, is, r.ID)
+	}
+	choice("true")
+	approve("It cannot simply be allowed once")
+	choice("false")
 	approve("Allowed once")
 }
 

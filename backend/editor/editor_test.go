@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -484,4 +485,37 @@ func TestAnAgentsErrorReachesTheEditorWhole(t *testing.T) {
 	if want := `{"details":"the prompt asked for an error"}`; m.Error == nil || m.Error.Code != -32603 || string(m.Error.Data) != want {
 		t.Errorf("the prompt is answered with %+v, want the data %s", m.Error, want)
 	}
+}
+
+// TestANewSessionThatTheAgentRefusesTellsWhy: the reason stands in the data of the agent's error.
+func TestANewSessionThatTheAgentRefusesTellsWhy(t *testing.T) {
+	o := openFixture(t)
+	o.agents(`{"agents":[{"id":"x","command":"sh","args":["-c",` + strconv.Quote(`read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"Internal error","data":{"details":"the licence has run out"}}}'; cat >/dev/null`) + `]}]}`)
+	p := o.editor(nothing)
+	m := p.answer(p.send("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, o.work)))
+	if m.Error == nil || !strings.Contains(m.Error.Message, "the licence has run out") {
+		t.Errorf("session/new of an agent that refuses it: got %+v, want an error that says that the licence has run out", m.Error)
+	}
+}
+
+// TestABrokenFileOfAgentsIsNamed: an editor is told which file is broken, and at which line.
+func TestABrokenFileOfAgentsIsNamed(t *testing.T) {
+	o := openFixture(t)
+	file := o.agents("{\n \"agents\": [\n  {\"id\": \"x\", \"command\": \"true\",}\n ]\n}\n")
+	p := o.plainEditor()
+	m := p.answer(p.send("initialize", `{"protocolVersion":1,"clientCapabilities":{}}`))
+	if m.Error == nil || !strings.Contains(m.Error.Message, file+", line 3: ") {
+		t.Errorf("initialize with a broken agents.json: got %+v, want an error that names %s and its line", m.Error, file)
+	}
+}
+
+// agents writes agents.json, and lets editors begin with the agent x.
+func (o *fixture) agents(content string) (file string) {
+	o.t.Helper()
+	o.agent, file = "x", filepath.Join(filepath.Dir(o.work), "agents.json")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		o.t.Fatal(err)
+	}
+	return file
 }

@@ -2,6 +2,7 @@ package editor
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,6 +45,7 @@ type fixture struct {
 	*sessions.Client
 	t      *testing.T
 	work   string
+	agent  string // of the editors; "" = the demo agent
 	server *httptest.Server
 	open   func() (http.Handler, error) // opens the Deskhand, also again after close
 	close  func() error
@@ -184,7 +186,7 @@ func (o *fixture) plainEditor() *fakeEditor {
 	p := &fakeEditor{t: o.t, o: o, in: write, done: make(chan error, 1), fresh: make(chan struct{}), methods: map[string]string{}}
 	calls := &http.Transport{}
 	cfg := Config{
-		HTTP: &http.Client{Transport: to{host.Host, calls}}, Agent: agents.Demo, Version: "test", Self: "/deskhand", Args: []string{"acp"}, Login: []string{"--login"},
+		HTTP: &http.Client{Transport: to{host.Host, calls}}, Agent: cmp.Or(o.agent, agents.Demo), Version: "test", Self: "/deskhand", Args: []string{"acp"}, Login: []string{"--login"},
 		Tell: func(text string) { o.t.Log("told:", text) },
 	}
 	listening := make(chan struct{})

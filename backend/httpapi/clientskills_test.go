@@ -120,6 +120,17 @@ func TestSkillsOverTheAPI(t *testing.T) {
 		t.Errorf("config/skills: got %+v, want one approved entry", list)
 	}
 	c.refused("PUT", "config/skills"+at("&name=x"), `{"sources":[{"type":"git"}]}`, 400, "config.invalid")
+	into := func(name string) string {
+		return "config/skills?name=a&directory=" + url.QueryEscape(filepath.Join(work, name))
+	}
+	c.call("PUT", into("new/deeper"), entry, 200, nil)
+	if _, err := os.Stat(filepath.Join(work, "new", "deeper", ".sandbox-agent", "config", "skills.json")); err != nil {
+		t.Errorf("after PUT of skills into a directory that was not there: got %v, want a file", err)
+	}
+	c.refused("PUT", into("other"), `{"sources":[{"type":"git"}]}`, 400, "config.invalid")
+	if _, err := os.Stat(filepath.Join(work, "other")); err == nil {
+		t.Error("PUT of skills that are refused has made the directory")
+	}
 	c.refused("PUT", "config/skills"+at("&name=x"), `{"sources":[{"type":"github","source":"a/b","subpath":"../x"}]}`, 400, "config.invalid")
 	c.refused("POST", "config/skills/fetch"+at("&name=none"), "", 404, "not_found")
 	c.refused("GET", "config/skills?directory=relative", "", 400, "directory.relative")
