@@ -49,6 +49,7 @@ type Config struct {
 	Kind    string   // the process's role for people: window, server or command
 	Lasting bool     // the process stays, and may connect to Discord: a command would take messages there and end
 	Self    string   // path of this program, which contains the demo agent and the watchdog
+	Demo    string   // path of the program that is the demo agent in place of Self; empty = Self
 	Assets  fs.FS    // the frontend; nil = none
 	Roots   []string // where /v1 may work; empty = the home directory
 	Logger  *slog.Logger
@@ -195,7 +196,7 @@ func (b *Backend) open(ctx context.Context) error {
 		return err
 	}
 	b.agents = agents.Open(agents.Config{
-		Self: b.cfg.Self, File: filepath.Join(b.cfg.Places.Config, "agents.json"), Dir: filepath.Join(dir, "agents"), WriteFile: store.WriteFile, Rename: store.Rename,
+		Self: b.cfg.Self, Demo: b.cfg.Demo, File: filepath.Join(b.cfg.Places.Config, "agents.json"), Dir: filepath.Join(dir, "agents"), WriteFile: store.WriteFile, Rename: store.Rename,
 		Preinstalled: b.cfg.Preinstalled, Beside: b.processes.api, Logger: b.cfg.Logger, LoginShell: b.cfg.LoginShell, Desktop: b.cfg.Desktop,
 		CatalogueURL: b.cfg.CatalogueURL, Vault: b.vault("logins.json"),
 	})

@@ -122,7 +122,7 @@ func Reveal(text string) string { return permission.Reveal(text) }
 
 // DemoAgent runs the demo agent until in ends.
 func DemoAgent(ctx context.Context, in io.Reader, out io.Writer) error {
-	return demoagent.Run(ctx, in, out)
+	return demoagent.Run(ctx, demoagent.Config{}, in, out)
 }
 
 // PrintEnvironment prints this process's environment. A login shell runs it on systems that have no program for that.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the frontend and the programs into build/bin. Does again only what changed.
 #
-#   build/programs.sh frontend|headless|window...
+#   build/programs.sh frontend|headless|window|agents...
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,5 +18,8 @@ frontend() {
 # -s -w omits the tables that only a debugger reads: a third of the size.
 headless() { CGO_ENABLED=0 go build -ldflags "-s -w" -o build/bin/deskhand .; }
 window() { CGO_ENABLED=1 go build -tags desktop,production,webkit2_41 -ldflags "-s -w" -o build/bin/deskhand-desktop .; }
+
+# agents are the agents of the tests, one program.
+agents() { go build -o build/bin/agents-of-tests ./backend/agenttest/program; }
 
 for what in "$@"; do "$what"; done

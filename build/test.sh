@@ -27,6 +27,8 @@ needs() {
 	esac
 }
 
+export DESKHAND_TEST_AGENTS=$PWD/build/bin/agents-of-tests # which build/programs.sh agents builds
+
 part_frontend() { # types, style, unit tests, the build
 	local check
 	npm --prefix frontend run --silent check &
@@ -54,7 +56,7 @@ part_go() {
 	for plain in modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory compress/... image/... golang.org/x/image/... github.com/klauspost/compress/... github.com/santhosh-tekuri/jsonschema/...; do
 		flags+=("-gcflags=$plain=-race=false")
 	done
-	go build -o build/bin/agents-of-tests ./backend/agenttest/program && # which several packages would build at once
+	build/programs.sh agents && # which several packages would build at once
 		go build -ldflags='-X main.version=test' -o build/bin/deskhand-of-tests . || return
 	GORACE="atexit_sleep_ms=10 ${GORACE:-}" go test -race -vet=off -ldflags=-w "${flags[@]}" -shuffle=on -p 3 -parallel 4 -timeout 20m ./backend/session ./backend/agents ./backend/cli ./...
 }
@@ -80,12 +82,12 @@ part_generated() { # what is generated and committed is as its source says, and 
 }
 
 part_browser() { # the app in Chromium, from deskhand server
-	build/programs.sh frontend headless &&
+	build/programs.sh frontend headless agents &&
 		(cd e2e && DESKHAND_BIN=$PWD/../build/bin/deskhand npm run --silent browser)
 }
 
 part_sdk() { # the existing SDK from npm, unchanged, against our server
-	build/programs.sh headless && (cd e2e/sdk && DESKHAND_BIN=$PWD/../../build/bin/deskhand npm run --silent test)
+	build/programs.sh headless agents && (cd e2e/sdk && DESKHAND_BIN=$PWD/../../build/bin/deskhand npm run --silent test)
 }
 
 # The program with a wall clock that jumps by a year every two seconds, forwards and back, while the monotonic clock goes on: waits,
@@ -96,7 +98,7 @@ part_clock() {
 	now=$(go env GOROOT)/src/time/time.go
 	sed 's|^\tmono -= startNano$|&\n\tsec += (mono/2e9%3 - 1) * 31536000|' "$now" >"$dir/time.go" &&
 		! cmp -s "$now" "$dir/time.go" && printf '{"Replace":{"%s":"%s"}}' "$now" "$dir/time.go" >"$dir/overlay.json" &&
-		CGO_ENABLED=0 go build -overlay "$dir/overlay.json" -o "$dir/deskhand" . &&
+		CGO_ENABLED=0 go build -overlay "$dir/overlay.json" -o "$dir/deskhand" . && build/programs.sh agents &&
 		(cd e2e/sdk && CLOCK_JUMPS=1 DESKHAND_BIN=$dir/deskhand npm run --silent test)
 	local result=$?
 	rm -rf "$dir"
@@ -104,16 +106,16 @@ part_clock() {
 }
 
 part_cases() { # small inputs that failed for other people, each with a scripted agent of its own
-	build/programs.sh frontend headless &&
+	build/programs.sh frontend headless agents &&
 		(cd e2e && DESKHAND_BIN=$PWD/../build/bin/deskhand npm run --silent cases)
 }
 
 part_window() { # the real window under Xvfb; the timeout is that of a whole file, which only ends a run that hangs: each wait has its own
-	build/programs.sh frontend headless window && node --test --test-timeout=1800000 e2e/window/*.test.mjs
+	build/programs.sh frontend headless window agents && node --test --test-timeout=1800000 e2e/window/*.test.mjs
 }
 
 part_agents() { # real agents from npm, a scripted model, no network; and agents on the libraries of the protocol
-	build/programs.sh frontend headless && go test -tags e2e -count=1 ./e2e/peers/ &&
+	build/programs.sh frontend headless agents && go test -tags e2e -count=1 ./e2e/peers/ &&
 		DESKHAND_BIN=$PWD/build/bin/deskhand go test -tags e2e -count=1 -timeout 60m ./e2e/agents/... &&
 		(cd e2e && DESKHAND_BIN=$PWD/../build/bin/deskhand npm run --silent agents)
 }
@@ -135,7 +137,7 @@ part_bench() { # the runtime beside bare floors, and beside the existing server 
 # machine is no mistake of ours. BENCH_SURFACES=Chromium or =Window, BENCH_ROUNDS and STREAM_SECONDS shorten the run.
 part_bench-ui() {
 	local long=build/bin/long wanted
-	build/programs.sh frontend headless window && go build -o build/bin/seeddata ./build/seeddata || return
+	build/programs.sh frontend headless window agents && go build -o build/bin/seeddata ./build/seeddata || return
 	# The data depends on the rules of transcripts, too: otherwise the first opening would measure the rebuilding of the transcript.
 	wanted=$({ cat backend/store/migrations/*.sql build/seeddata/*.go && grep '^const Projection' backend/transcript/fold.go; } | sha256sum)
 	if [ ! -f $long/facts.json ] || [ "$(cat $long/.made 2>/dev/null)" != "$wanted" ]; then
@@ -147,7 +149,7 @@ part_bench-ui() {
 }
 
 part_soak() { # hours of streaming; fails when memory grows. SOAK_MINUTES=120, SOAK_SURFACE=window
-	build/programs.sh frontend headless window && DESKHAND_BIN=$PWD/build/bin/deskhand node e2e/bench/soak.mjs
+	build/programs.sh frontend headless window agents && DESKHAND_BIN=$PWD/build/bin/deskhand node e2e/bench/soak.mjs
 }
 
 part_fuzz() { # every fuzz test, FUZZTIME each
@@ -192,7 +194,7 @@ run() {
 # group of its own, which ends with this script; their output follows at the end. Parts that only compute get the processor time that these
 # tests leave, or pages would be late.
 start_beside() {
-	local part what=(frontend headless) # which both would build at once
+	local part what=(frontend headless agents) # which they would build at once
 	[[ " $* " != *" window "* ]] || what+=(window)
 	build/programs.sh "${what[@]}" || return
 	for part in "$@"; do

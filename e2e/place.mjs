@@ -29,20 +29,34 @@ export async function until(what, f, ms = patience) {
   }
 }
 
-let built;
-/** The program under test: DESKHAND_BIN, or built from this tree once a test file. */
-export function program() {
-  if (process.env.DESKHAND_BIN) return path.resolve(process.env.DESKHAND_BIN);
-  if (!built) {
-    built = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "deskhand-bin-")), "deskhand");
-    fs.chmodSync(path.dirname(built), 0o755);
-    execFileSync("go", ["build", "-o", built, "deskhand"], { cwd: root, env: { ...process.env, CGO_ENABLED: "0" }, stdio: "inherit" });
+let bin;
+const built = new Map();
+/** A program of this tree, built once a test file. */
+function build(name, source) {
+  if (!built.has(name)) {
+    bin ??= fs.mkdtempSync(path.join(os.tmpdir(), "deskhand-bin-"));
+    fs.chmodSync(bin, 0o755);
+    built.set(name, path.join(bin, name));
+    execFileSync("go", ["build", "-o", built.get(name), source], { cwd: root, env: { ...process.env, CGO_ENABLED: "0" }, stdio: "inherit" });
   }
-  return built;
+  return built.get(name);
+}
+
+/** The program under test: DESKHAND_BIN, or built from this tree. */
+export function program() {
+  return process.env.DESKHAND_BIN ? path.resolve(process.env.DESKHAND_BIN) : build("deskhand", "deskhand");
+}
+
+/**
+ * The program of backend/agenttest: DESKHAND_TEST_AGENTS, or built from this tree. As demo-agent it is the built-in agent with more words, such as
+ * crash and slow, and every Place has it in place of the built-in one.
+ */
+export function testAgents() {
+  return process.env.DESKHAND_TEST_AGENTS ?? build("agents-of-tests", "deskhand/backend/agenttest/program");
 }
 
 after(() => {
-  if (built) fs.rmSync(path.dirname(built), { recursive: true, force: true });
+  if (bin) fs.rmSync(bin, { recursive: true, force: true });
 });
 
 const MARK = "DESKHAND_E2E_MARK";
@@ -75,6 +89,7 @@ export class Place {
     d.env = {
       HOME: d.home, XDG_DATA_HOME: d.data, XDG_CONFIG_HOME: d.config, XDG_CACHE_HOME: d.cache, XDG_STATE_HOME: d.state, XDG_RUNTIME_DIR: d.run,
       TMPDIR: d.tmp, PATH: "/usr/bin:/bin", SHELL: "/bin/sh", DESKHAND_LOGIN_SHELL: "off", DESKHAND_CATALOGUE_URL: "off",
+      DESKHAND_DEMO_AGENT: testAgents(),
       LANG: "C.UTF-8", [MARK]: d.mark, ...env,
     };
     if (agents.length) d.agents(agents);

@@ -104,7 +104,7 @@ func Open(cfg Config) *Catalogue {
 	}
 	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), notes: &loginNotes{why: map[string]string{}}}
 	c.vault, c.background = cmp.Or(cfg.Vault, vault.Open(vault.Config{})), background.New()
-	c.table = &table{demo: demo(cfg.Self)}
+	c.table = &table{demo: demo(cmp.Or(cfg.Demo, cfg.Self))}
 	c.table.bundled, unread = parseCatalogue(bundled)
 	c.prober = &probe.Prober{Logger: cfg.Logger}
 	c.prober.Processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger, Purpose: ForTest})

@@ -14,6 +14,8 @@ type Config struct {
 	// Self is Deskhand's own program, which contains the demo agent, and which prints its environment when a login shell runs the program
 	// for that.
 	Self string
+	// Demo is the program that runs as the demo agent by the argument demo-agent; "" means Self.
+	Demo string
 	// File is the path of agents.json, which need not exist.
 	File string
 	// Environ is the environment that agents are started with; nil means the environment of this process.

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"deskhand/backend/agents"
-	"deskhand/backend/demoagent"
+	"deskhand/backend/agenttest"
 	"deskhand/backend/environ"
 	"deskhand/backend/store"
 )
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	role, arg, _ := strings.Cut(os.Getenv(roleVariable), ":")
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "demo-agent":
-		err = demoagent.Run(context.Background(), os.Stdin, os.Stdout)
+		os.Exit(agenttest.Main(os.Args[1:]))
 	case len(os.Args) > 1 && os.Args[1] == "environment":
 		err = environ.PrintEnvironment(os.Stdout)
 	case role == "agent":

@@ -47,10 +47,10 @@ func (t *table) rows() ([]entry, error) {
 	return rows, errors.Join(t.fault, err)
 }
 
-// demo returns the entry of the demo agent, which is part of the program self.
-func demo(self string) entry {
+// demo returns the entry of the demo agent, which is part of a program: Deskhand itself, or that of tests.
+func demo(program string) entry {
 	return entry{
-		id: Demo, name: "Demo agent", source: Builtin, command: self, args: []string{"demo-agent"},
+		id: Demo, name: "Demo agent", source: Builtin, command: program, args: []string{"demo-agent"},
 		known: known{Capabilities: allCapabilities(), Modes: demoModes()},
 	}
 }

@@ -18,6 +18,15 @@ import (
 // Mute names the environment variable that has the demo agent read its input and never answer.
 const Mute = "DESKHAND_TEST_MUTE"
 
+// UseInCommands has the Deskhand that this process starts use the agent of the tests as the demo agent. A TestMain calls UseInCommands.
+func UseInCommands() error {
+	path, err := program()
+	if err != nil {
+		return err
+	}
+	return os.Setenv("DESKHAND_DEMO_AGENT", path)
+}
+
 // Program returns the path of the program with the agents. Its first argument names the agent: demo-agent, replay-agent, forgetful-agent,
 // asking-agent, leaving-agent or moded-agent; the further arguments are those of the agent. The first call in a process builds the program into
 // build/bin of the module, which is quick where the program is up to date.
@@ -40,11 +49,7 @@ func Main(args []string) int {
 	var err error
 	switch name, words := args[0], args[1:]; name {
 	case "demo-agent":
-		if os.Getenv(Mute) != "" {
-			_, err = io.Copy(io.Discard, os.Stdin)
-			break
-		}
-		err = demoagent.Run(context.Background(), os.Stdin, os.Stdout)
+		err = demo(os.Stdin, os.Stdout)
 	case "replay-agent":
 		return replayAgent(words)
 	case "forgetful-agent":
@@ -63,4 +68,19 @@ func Main(args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// demo runs the demo agent with the additions of tests, or what the environment makes of the process instead.
+func demo(in io.Reader, out io.Writer) error {
+	switch {
+	case os.Getenv(Mute) != "":
+		_, err := io.Copy(io.Discard, in)
+		return err
+	case os.Getenv(grandchildVariable) != "":
+		outlive()
+		return nil
+	case os.Getenv(signingVariable) != "":
+		return signInHere(in, out)
+	}
+	return demoagent.Run(context.Background(), Demo(), in, out)
 }

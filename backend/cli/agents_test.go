@@ -19,10 +19,10 @@ import (
 	"testing"
 
 	"deskhand/backend/agents"
-	"deskhand/backend/testkit"
+	"deskhand/backend/agenttest"
 )
 
-// depot serves the archives of an agent, which is the demo agent.
+// depot serves the archives of an agent, which is the demo agent of the tests.
 type depot struct {
 	*httptest.Server
 
@@ -33,7 +33,7 @@ type depot struct {
 
 func openDepot(t *testing.T) *depot {
 	t.Helper()
-	self := testkit.Deskhand(t)
+	self := agenttest.Program(t)
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)

@@ -137,7 +137,7 @@ func (p *Program) config(c common, kind string) (backend.Config, io.Closer, erro
 		return backend.Config{}, nil, errors.Join(err, log.Close())
 	}
 	return backend.Config{
-		Places: places, Version: p.Version, Kind: kind, Lasting: kind != "command", Self: self, Assets: p.Assets, Logger: logger,
+		Places: places, Version: p.Version, Kind: kind, Lasting: kind != "command", Self: self, Demo: os.Getenv(demoVariable), Assets: p.Assets, Logger: logger,
 		LoginShell: os.Getenv(shellVariable) != "off", Desktop: kind == "window" && !p.onTerminal(), CatalogueURL: catalogueURL(places),
 		Keyring: os.Getenv(keyringVariable) != "off", LeastIdle: leastIdle(),
 	}, log, nil
@@ -154,6 +154,9 @@ const shellVariable = "DESKHAND_LOGIN_SHELL"
 
 // keyringVariable set to off keeps the values entered for agents in a file instead of the system's keyring.
 const keyringVariable = "DESKHAND_KEYRING"
+
+// demoVariable names the program that is the demo agent. Tests set it to the agent of package agenttest, which has words for tests.
+const demoVariable = "DESKHAND_DEMO_AGENT"
 
 // catalogueURL is the address of the agents' registry: the public registry, unless the environment or the settings name another address or
 // none.

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"deskhand/backend/agenttest"
 	"deskhand/backend/feed"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/session"
@@ -35,6 +36,10 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		fmt.Fprintln(os.Stderr, "this is the program of the tests; testkit.Deskhand gives Deskhand")
 		os.Exit(97)
+	}
+	if err := agenttest.UseInCommands(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
@@ -459,7 +464,7 @@ func TestPromptAsksAnAgentOfYourOwnFirst(t *testing.T) {
 	if _, stderr, code := run(t, dir, "prompt", "--dir", t.TempDir(), "markdown"); code != 7 || !strings.Contains(stderr, "deskhand agents install") || !strings.Contains(stderr, "--agent mock") {
 		t.Errorf("with no other: exit %d, want 7 and what to do\n%s", code, stderr)
 	}
-	self := testkit.Deskhand(t)
+	self := agenttest.Program(t)
 	if err := os.MkdirAll(filepath.Join(dir, "config"), 0o700); err != nil {
 		t.Fatal(err)
 	}

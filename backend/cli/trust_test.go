@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/agenttest"
 	"deskhand/backend/testkit"
 )
 
@@ -60,7 +61,7 @@ func TestPromptStartsNothingThatNobodyApproved(t *testing.T) {
 func TestTrustOfFilesThatAgentReads(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
-	self := testkit.Deskhand(t)
+	self := agenttest.Program(t)
 	write := func(at, text string) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {

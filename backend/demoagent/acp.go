@@ -11,9 +11,6 @@ type initializeRequest struct {
 
 // capabilities are the client's capabilities that change the agent's behaviour.
 type capabilities struct {
-	Auth struct {
-		Terminal bool `json:"terminal"`
-	} `json:"auth"`
 	Elicitation struct {
 		Form json.RawMessage `json:"form"`
 		URL  json.RawMessage `json:"url"`
@@ -22,14 +19,7 @@ type capabilities struct {
 		ConfigOptions struct {
 			Boolean json.RawMessage `json:"boolean"`
 		} `json:"configOptions"`
-		Notices    json.RawMessage `json:"notices"`
-		Compaction json.RawMessage `json:"compaction"`
 	} `json:"session"`
-	FS struct {
-		Read  bool `json:"readTextFile"`
-		Write bool `json:"writeTextFile"`
-	} `json:"fs"`
-	Terminal bool `json:"terminal"`
 }
 
 // given reports whether an optional object was sent. null counts as absent.
@@ -39,24 +29,8 @@ type initializeResponse struct {
 	ProtocolVersion   int               `json:"protocolVersion"`
 	AgentCapabilities agentCapabilities `json:"agentCapabilities"`
 	AgentInfo         implementation    `json:"agentInfo"`
-	AuthMethods       []authMethod      `json:"authMethods"`
+	AuthMethods       []any             `json:"authMethods"`
 	Meta              initializeMeta    `json:"_meta"`
-}
-
-// authMethod is of type agent when Type is empty. The type env_var exists in drafts of the protocol only.
-type authMethod struct {
-	Type        string            `json:"type,omitempty"`
-	ID          string            `json:"id"`
-	Name        string            `json:"name"`
-	Description string            `json:"description,omitempty"`
-	Args        []string          `json:"args,omitempty"`
-	Env         map[string]string `json:"env,omitempty"`
-	Vars        []authVar         `json:"vars,omitempty"`
-}
-
-type authVar struct {
-	Name  string `json:"name"`
-	Label string `json:"label"`
 }
 
 type authCapabilities struct {
@@ -228,8 +202,8 @@ type blobResource struct {
 	Blob     string `json:"blob"`
 }
 
-// toolCall is an update of kind tool_call or tool_call_update or, without a kind, the tool call of a permission.
-type toolCall struct {
+// ToolCall is an update of kind tool_call or tool_call_update or, without a kind, the tool call of a permission.
+type ToolCall struct {
 	SessionUpdate string     `json:"sessionUpdate,omitempty"`
 	ToolCallID    string     `json:"toolCallId"`
 	Title         string     `json:"title,omitempty"`
@@ -237,12 +211,13 @@ type toolCall struct {
 	Kind          string     `json:"kind,omitempty"`
 	Status        string     `json:"status,omitempty"`
 	Content       []any      `json:"content,omitempty"`
-	Locations     []location `json:"locations,omitempty"`
+	Locations     []Location `json:"locations,omitempty"`
 	RawInput      any        `json:"rawInput,omitempty"`
 	RawOutput     any        `json:"rawOutput,omitempty"`
 }
 
-type location struct {
+// Location is a file that a tool call is about, with a line of it or 0.
+type Location struct {
 	Path string `json:"path"`
 	Line int    `json:"line,omitempty"`
 }
@@ -315,16 +290,9 @@ type cost struct {
 	Currency string  `json:"currency"`
 }
 
-type noticeUpdate struct {
-	SessionUpdate string `json:"sessionUpdate"`
-	Severity      string `json:"severity"`
-	Title         string `json:"title"`
-	Description   string `json:"description"`
-}
-
 type permissionRequest struct {
 	SessionID string             `json:"sessionId"`
-	ToolCall  toolCall           `json:"toolCall"`
+	ToolCall  ToolCall           `json:"toolCall"`
 	Options   []permissionOption `json:"options"`
 }
 

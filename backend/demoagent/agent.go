@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"sync"
 
@@ -19,15 +18,18 @@ const version = "1.0.0"
 
 // agent serves a client with any number of sessions.
 type agent struct {
+	cfg   Config
+	words []word
 	out   *agentio.Writer
 	store *store
 	turns sync.WaitGroup // all goroutines but the reader's and the writer's
 
-	mu       sync.Mutex // protects the fields below, and the session fields named in session.go
-	caps     capabilities
-	sessions map[string]*session
-	pending  map[string]chan<- reply // unanswered requests of the agent, by id
-	lastID   int64
+	mu         sync.Mutex // protects the fields below, and the session fields named in session.go
+	caps       capabilities
+	clientCaps json.RawMessage // the same as the client sent them
+	sessions   map[string]*session
+	pending    map[string]chan<- reply // unanswered requests of the agent, by id
+	lastID     int64
 }
 
 // reply is the client's answer to a request of the agent.
@@ -37,17 +39,11 @@ type reply struct {
 }
 
 // Run serves an ACP client over in and out until in or ctx ends, which are both a normal end. Run then cancels the running turns and waits for
-// them; a "stubborn" turn ignores the cancel, so Run lasts as long as that turn. At the end Run closes in, if in is an io.Closer, since
-// nothing else ends a pending read after ctx.
-func Run(ctx context.Context, in io.Reader, out io.Writer) error {
-	if os.Getenv(grandchildVariable) != "" {
-		outlive()
-		return nil
-	}
-	if os.Getenv(signingVariable) != "" {
-		return signInHere(in, out)
-	}
+// them. At the end Run closes in, if in is an io.Closer, since nothing else ends a pending read after ctx.
+func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 	a := &agent{
+		cfg:      cfg,
+		words:    cfg.words(),
 		out:      agentio.NewWriter(out, ctx.Done()),
 		store:    openStore(),
 		sessions: map[string]*session{},
@@ -135,23 +131,12 @@ func (a *agent) requested(ctx context.Context, id json.RawMessage, method string
 	var result any
 	var after func() // sends further messages once the answer is queued
 	var err *agentio.Error
-	if wantsLogin(method) {
-		a.answer(id, nil, agentio.Errorf(acp.CodeAuthRequired, "authentication required: sign in to the demo agent first"))
-		return
-	}
-	if a.answersLater(id, method, params) {
+	if a.handled(id, method, params) {
 		return
 	}
 	switch method {
 	case "initialize":
 		result, err = a.initialize(params)
-	case "authenticate":
-		if a.authenticate(id, params) {
-			return
-		}
-		err = agentio.Errorf(acp.CodeMethodNotFound, "method not found: %s", method)
-	case "logout":
-		result, err = signOut()
 	case "session/new", "session/load", "session/resume", "session/fork":
 		result, after, err = a.openSession(method, params)
 	case "session/list":
@@ -160,8 +145,13 @@ func (a *agent) requested(ctx context.Context, id json.RawMessage, method string
 		result, err = a.setMode(params)
 	case "session/set_config_option":
 		result, err = a.setConfigOption(params)
+	case steeringMethod:
+		result, err = a.steer(params)
 	case "session/close":
 		a.closeSession(id, params)
+		return
+	case "session/delete":
+		a.deleteSession(id, params)
 		return
 	case "session/prompt":
 		a.prompt(ctx, id, params)
@@ -188,19 +178,16 @@ func (a *agent) openSession(method string, params json.RawMessage) (any, func(),
 	return a.newSession(params)
 }
 
-// answersLater handles the requests that need no immediate answer, or no answer at all.
-func (a *agent) answersLater(id json.RawMessage, method string, params json.RawMessage) bool {
-	switch method {
-	case "session/delete":
-		a.deleteSession(id, params)
-	case steeringMethod:
-		if result, done, err := a.steer(params); done {
-			a.answer(id, result, err)
-		}
-	default:
+// handled has the configuration answer a request, and returns false when the agent has to.
+func (a *agent) handled(id json.RawMessage, method string, params json.RawMessage) bool {
+	if a.cfg.Handle == nil {
 		return false
 	}
-	return true
+	answer := a.cfg.Handle(method, params)
+	if answer != nil && !answer.Never {
+		a.answer(id, answer.Result, answer.Err)
+	}
+	return answer != nil
 }
 
 func (a *agent) initialize(params json.RawMessage) (any, *agentio.Error) {
@@ -214,18 +201,24 @@ func (a *agent) initialize(params json.RawMessage) (any, *agentio.Error) {
 	var caps capabilities
 	_ = json.Unmarshal(request.ClientCapabilities, &caps) // every capability is optional: an invalid value counts as absent
 	a.mu.Lock()
-	a.caps = caps
+	a.caps, a.clientCaps = caps, request.ClientCapabilities
 	a.mu.Unlock()
+	var auth *authCapabilities
+	methods := []any{}
+	if a.cfg.AuthMethods != nil {
+		auth, methods = &authCapabilities{}, a.cfg.AuthMethods(request.ClientCapabilities)
+	}
+	addresses := !a.cfg.ProgramsOnly
 	return initializeResponse{
 		ProtocolVersion: 1, // whatever version the client asked for: a client that cannot speak version 1 leaves
 		AgentCapabilities: agentCapabilities{
 			LoadSession:        true,
 			PromptCapabilities: promptCapabilities{Image: true, Audio: true, EmbeddedContext: true},
-			McpCapabilities:    mcpCapabilities{HTTP: takesAddresses(), SSE: takesAddresses()},
-			Auth:               canSignOut(),
+			McpCapabilities:    mcpCapabilities{HTTP: addresses, SSE: addresses},
+			Auth:               auth,
 		},
 		AgentInfo:   implementation{Name: "deskhand-demo", Title: "Deskhand demo agent", Version: version},
-		AuthMethods: authMethods(caps),
+		AuthMethods: methods,
 		Meta:        initializeMeta{Steering: steeringSupport{Supported: true}},
 	}, nil
 }

@@ -257,7 +257,7 @@ func TestEditWithoutDirectory(t *testing.T) {
 func TestHelp(t *testing.T) {
 	inBubble(t, func(p *peer, session, _ string) {
 		t := p.t
-		want := helpText()
+		want := helpText(Additions().words())
 		if got := p.prompt(session, "What can you do? HELP!").said; got != want {
 			t.Errorf("said %s", got)
 		}
@@ -265,12 +265,57 @@ func TestHelp(t *testing.T) {
 			t.Errorf("said %s", got)
 		}
 		p.prompt(session, "/nonsense x").wantSaid(t, "There is no command `/nonsense` here.")
-		for _, w := range words() {
-			if !strings.Contains(want, "`"+w.name) {
+		for _, w := range Additions().words() {
+			if w.name != wordHelp && !strings.Contains(want, "`"+w.name) {
 				t.Errorf("help does not know %q", w.name)
 			}
 		}
 	})
+}
+
+// TestOwnHelp: the help of the agent that people have is ten lines at most, and each of its words works.
+func TestOwnHelp(t *testing.T) {
+	help := strings.TrimSpace(helpText(ownWords()))
+	if lines := strings.Count(help, "\n") + 1; lines > 10 {
+		t.Errorf("helpText(ownWords()): got %d lines, want 10 at most\n%s", lines, help)
+	}
+	for _, w := range ownWords() {
+		if w.name != wordHelp && !strings.Contains(help, "`"+w.name) {
+			t.Errorf("helpText(ownWords()): got no %q, want every word", w.name)
+		}
+		for _, prompt := range []string{w.name, "/" + w.command()} {
+			synctest.Test(t, func(t *testing.T) {
+				t.Setenv(stateVariable, t.TempDir())
+				p := runAgent(t, Config{})
+				session, _ := p.session(allCapabilities)
+				p.onRequest = func(m received) {
+					switch m.Method {
+					case "session/request_permission":
+						p.selects(allowOnce)(m)
+					case questionMethod:
+						p.reply(m, `{"status":"answered","answers":[["option-a"]]}`)
+					case "elicitation/create":
+						p.reply(m, `{"action":"accept"}`)
+					}
+				}
+				turn := p.prompt(session, prompt)
+				turn.wantStop(t, "end_turn")
+				if turn.said == "" || strings.Contains(turn.said, "There is no command") || strings.Contains(turn.said, "You wrote") {
+					t.Errorf("prompt %q: got %q, want what the word shows", prompt, turn.said)
+				}
+			})
+		}
+	}
+}
+
+// TestOwnWordsAlone: the words of tests are none of the agent that people have.
+func TestOwnWordsAlone(t *testing.T) {
+	for _, w := range Additions().Words {
+		raw, _ := json.Marshal(text(w.Name))
+		if got := readInput(promptRequest{Prompt: []json.RawMessage{raw}}, Config{}.words()).steps; len(got) > 0 {
+			t.Errorf("readInput(%q): got the word %q, want none", w.Name, got[0].name)
+		}
+	}
 }
 
 func TestEcho(t *testing.T) {
@@ -493,7 +538,7 @@ func TestQuestions(t *testing.T) {
 }
 
 func TestVisit(t *testing.T) {
-	for word, address := range map[string]string{"visit": visitURL, "lookalike": lookalikeURL} {
+	for word, address := range map[string]string{"visit": visitURL, "lookalike": "https://sign-in.d\u0435skhand.invalid/device"} {
 		for answer, want := range map[string]string{
 			`{"action":"accept"}`:  "All is done there.",
 			`{"action":"decline"}`: "You declined, so I go on without it.",
@@ -561,7 +606,7 @@ func TestNotice(t *testing.T) {
 		t := p.t
 		var severities []string
 		for _, raw := range p.prompt(session, "notice").updates {
-			var update noticeUpdate
+			var update struct{ SessionUpdate, Severity string }
 			p.decode(raw, &update)
 			if update.SessionUpdate == "notice" {
 				severities = append(severities, update.Severity)
@@ -643,8 +688,8 @@ func TestSilent(t *testing.T) {
 func TestJunk(t *testing.T) {
 	inBubble(t, func(p *peer, session, _ string) {
 		t := p.t
-		for _, line := range junkLines() {
-			p.exact[strings.ReplaceAll(line, "%s", session)] = true
+		for _, line := range JunkLines(session) {
+			p.exact[line] = true
 		}
 		turn := p.prompt(session, "junk")
 		turn.wantStop(t, "end_turn")
@@ -659,7 +704,7 @@ func TestHuge(t *testing.T) {
 	inBubble(t, func(p *peer, session, _ string) {
 		t := p.t
 		// Compared as bytes, since parsing 20 MiB again and again is slow.
-		whole := chunk{SessionUpdate: "agent_message_chunk", MessageID: "message-1-1", Content: text(hugeText())}
+		whole := chunk{SessionUpdate: "agent_message_chunk", MessageID: "message-1-1", Content: text(HugeText())}
 		line := agentio.Frame{Method: "session/update", Params: sessionNotification{SessionID: session, Update: whole}}.Encode()
 		if len(line) < 20<<20 {
 			t.Errorf("%d bytes", len(line))
@@ -748,7 +793,7 @@ func TestWordsOfAPrompt(t *testing.T) {
 	for prompt, want := range tests {
 		var names []string
 		raw, _ := json.Marshal(text(prompt))
-		for _, w := range readInput(promptRequest{Prompt: []json.RawMessage{raw}}).steps {
+		for _, w := range readInput(promptRequest{Prompt: []json.RawMessage{raw}}, Additions().words()).steps {
 			names = append(names, w.name)
 		}
 		if got := strings.Join(names, ","); got != want {
@@ -773,8 +818,8 @@ func TestPackageComment(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table strings.Builder
-	for _, w := range words() {
-		fmt.Fprintf(&table, "//\t%-15s  %s\n", w.name, w.does)
+	for _, w := range ownWords() {
+		fmt.Fprintf(&table, "//\t%-10s  %s\n", w.name, w.does)
 	}
 	if !strings.Contains(string(source), "//\n"+table.String()+"//\n") {
 		t.Errorf("the package comment should have\n%s", table.String())

@@ -109,14 +109,14 @@ func (s seen) next() (string, error) {
 // outcome, and whether the file was written.
 func (t *turn) edit(ctx context.Context, look seen, ask bool) (string, bool) {
 	path := filepath.Join(t.cwd(), demoFile)
-	call := toolCall{
+	call := ToolCall{
 		Title: "Edit " + demoFile, Name: "edit_file", Kind: "edit", Status: "pending",
-		Locations: []location{{Path: path, Line: 1}}, RawInput: map[string]any{"path": path},
+		Locations: []Location{{Path: path, Line: 1}}, RawInput: map[string]any{"path": path},
 	}
 	updated, err := look.next()
 	if err != nil {
 		id := t.open(ctx, call)
-		t.change(ctx, id, toolCall{Status: "failed", Content: []any{content(text(err.Error()))}})
+		t.change(ctx, id, ToolCall{Status: "failed", Content: []any{content(text(err.Error()))}})
 		return fmt.Sprintf("**The edit failed.** %v.", err), false
 	}
 	change := diffContent{Type: "diff", Path: path, NewText: updated}
@@ -136,15 +136,15 @@ func (t *turn) edit(ctx context.Context, look seen, ask bool) (string, bool) {
 		return "", false
 	}
 	if !allowed {
-		t.change(ctx, call.ToolCallID, toolCall{Status: "failed", Content: []any{change, content(text("Nothing was written."))}})
+		t.change(ctx, call.ToolCallID, ToolCall{Status: "failed", Content: []any{change, content(text("Nothing was written."))}})
 		return told, false
 	}
-	t.change(ctx, call.ToolCallID, toolCall{Status: "in_progress"})
+	t.change(ctx, call.ToolCallID, ToolCall{Status: "in_progress"})
 	if err := t.write(look, updated); err != nil {
-		t.change(ctx, call.ToolCallID, toolCall{Status: "failed", Content: []any{change, content(text(err.Error()))}})
+		t.change(ctx, call.ToolCallID, ToolCall{Status: "failed", Content: []any{change, content(text(err.Error()))}})
 		return fmt.Sprintf("**The edit failed.** %v.", err), false
 	}
-	t.change(ctx, call.ToolCallID, toolCall{
+	t.change(ctx, call.ToolCallID, ToolCall{
 		Status: "completed", Content: []any{change}, RawOutput: map[string]any{"bytesWritten": len(updated)},
 	})
 	return told, true
@@ -163,7 +163,7 @@ func (t *turn) write(look seen, updated string) error {
 }
 
 // mayEdit asks for permission. Only the two allow options permit the edit.
-func (t *turn) mayEdit(ctx context.Context, call toolCall) (string, bool) {
+func (t *turn) mayEdit(ctx context.Context, call ToolCall) (string, bool) {
 	const kept = "**Nothing was changed.** "
 	call.SessionUpdate = ""
 	r, answered := t.agent.ask(ctx, "session/request_permission", permissionRequest{

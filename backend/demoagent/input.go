@@ -69,7 +69,8 @@ func decodedSize(base64Text string) int {
 	return base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(base64Text, "=")))
 }
 
-func readInput(request promptRequest) input {
+// readInput parses a prompt to an agent that has these words.
+func readInput(request promptRequest, words []word) input {
 	in := input{blocks: request.Prompt}
 	if given(request.Meta) {
 		in.meta = request.Meta
@@ -80,14 +81,14 @@ func readInput(request promptRequest) input {
 			break
 		}
 	}
-	in.readWords()
+	in.readWords(words)
 	return in
 }
 
 // readWords finds the steps of a prompt: the step of a slash command, else every word of the first line, in the table's order. A word that
 // misbehaves counts only in a line that begins with a word of the table, so that a question about a crash causes no crash.
-func (in *input) readWords() {
-	if in.readCommand() {
+func (in *input) readWords(words []word) {
+	if in.readCommand(words) {
 		return
 	}
 	line, _, _ := strings.Cut(in.text, "\n")
@@ -97,8 +98,8 @@ func (in *input) readWords() {
 	spoken := " " + strings.Join(strings.FieldsFunc(strings.ToLower(line), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	}), " ") + " "
-	ordered := slices.ContainsFunc(words(), func(w word) bool { return strings.HasPrefix(spoken, " "+w.name+" ") })
-	for _, w := range words() {
+	ordered := slices.ContainsFunc(words, func(w word) bool { return strings.HasPrefix(spoken, " "+w.name+" ") })
+	for _, w := range words {
 		if strings.Contains(spoken, " "+w.name+" ") && (ordered || !w.fault) {
 			in.steps = append(in.steps, w)
 		}
@@ -106,7 +107,7 @@ func (in *input) readWords() {
 }
 
 // readCommand finds the step of a slash command. readCommand returns false for a prompt without a command, such as a path.
-func (in *input) readCommand() bool {
+func (in *input) readCommand(words []word) bool {
 	name, isCommand := strings.CutPrefix(in.text, "/")
 	args := ""
 	if end := strings.IndexFunc(name, unicode.IsSpace); end >= 0 {
@@ -117,7 +118,7 @@ func (in *input) readCommand() bool {
 	}
 	in.slash, in.args = name, args
 	in.steps = []word{{run: unknownCommand}}
-	for _, w := range words() {
+	for _, w := range words {
 		if w.command() == strings.ToLower(name) {
 			in.steps = []word{w}
 		}

@@ -1,4 +1,4 @@
-package demoagent
+package demoagent_test
 
 import (
 	"context"
@@ -8,26 +8,26 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
+
+	"deskhand/backend/agenttest"
+	"deskhand/backend/demoagent"
 )
 
-// runVariable makes the test binary a process that the tests need.
-const runVariable = "DEMOAGENT_TEST_RUN"
-
+// TestMain gives the tests the additions of agenttest, whose words are tested here: each message is checked by the schema of ACP. A variable
+// makes the test binary a process that the tests need.
 func TestMain(m *testing.M) {
-	var err error
-	switch os.Getenv(runVariable) {
+	demoagent.Additions, demoagent.JunkLines, demoagent.HugeText = agenttest.Demo, agenttest.JunkLines, agenttest.HugeText
+	switch os.Getenv(demoagent.RunVariable) {
 	case "agent":
-		err = Run(context.Background(), os.Stdin, os.Stdout)
+		os.Exit(agenttest.Main([]string{"demo-agent"}))
 	case "mcp":
-		err = toolServer().Run(context.Background(), &mcp.StdioTransport{})
+		if err := demoagent.ToolServer().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	case "die":
 		os.Exit(1)
 	default:
 		goleak.VerifyTestMain(m)
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
 	}
 }

@@ -88,16 +88,16 @@ func listTools(ctx context.Context, t *turn) {
 		return
 	}
 	for _, server := range servers {
-		id := t.open(ctx, toolCall{
+		id := t.open(ctx, ToolCall{
 			Title: "List the tools of " + server.Name, Name: "list_mcp_tools", Kind: "other", Status: "in_progress",
 			RawInput: map[string]any{"server": server.Name},
 		})
 		list, err := t.toolsOf(ctx, server)
 		if err != nil {
 			list = fmt.Sprintf("MCP server `%s` failed: %v", server.Name, err)
-			t.change(ctx, id, toolCall{Status: "failed", Content: []any{content(text(list))}})
+			t.change(ctx, id, ToolCall{Status: "failed", Content: []any{content(text(list))}})
 		} else {
-			t.change(ctx, id, toolCall{Status: "completed", Content: []any{content(text(list))}})
+			t.change(ctx, id, ToolCall{Status: "completed", Content: []any{content(text(list))}})
 		}
 		t.say(ctx, list)
 	}
@@ -177,16 +177,16 @@ func callTool(ctx context.Context, t *turn) {
 // call calls a tool and reports the result.
 func (t *turn) call(ctx context.Context, call invocation) {
 	name := call.server.Name + "/" + call.tool
-	id := t.open(ctx, toolCall{
+	id := t.open(ctx, ToolCall{
 		Title: name, Name: "mcp__" + call.server.Name + "__" + call.tool, Kind: "other", Status: "in_progress", RawInput: call.arguments,
 	})
 	result, err := t.invoke(ctx, call)
 	if err != nil {
-		t.change(ctx, id, toolCall{Status: "failed", Content: []any{content(text(err.Error()))}})
+		t.change(ctx, id, ToolCall{Status: "failed", Content: []any{content(text(err.Error()))}})
 		t.say(ctx, fmt.Sprintf("`%s` failed: %v", name, err))
 		return
 	}
-	ended := toolCall{Status: "completed"}
+	ended := ToolCall{Status: "completed"}
 	if raw, err := json.Marshal(result); err == nil { // an unencodable part of the foreign result is left out
 		ended.RawOutput = json.RawMessage(raw)
 	}

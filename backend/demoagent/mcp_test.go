@@ -17,8 +17,8 @@ type echoed struct {
 	Text string `json:"text"`
 }
 
-// toolServer is an MCP server with a tool for every kind of answer.
-func toolServer() *mcp.Server {
+// ToolServer is an MCP server with a tool for every kind of answer.
+func ToolServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "echo", Description: "returns the text"},
 		func(_ context.Context, _ *mcp.CallToolRequest, in echoed) (*mcp.CallToolResult, any, error) {
@@ -56,16 +56,16 @@ func servers(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	give := func(*http.Request) *mcp.Server { return toolServer() }
+	give := func(*http.Request) *mcp.Server { return ToolServer() }
 	headers := []nameValue{{"Authorization", "Bearer secret"}}
 	web := webServer(t, mcp.NewStreamableHTTPHandler(give, nil))
 	list := []map[string]any{
-		{"name": "local", "command": self, "args": []string{}, "env": []nameValue{{runVariable, "mcp"}, {"DEMOAGENT_TEST_SUFFIX", "!"}}},
+		{"name": "local", "command": self, "args": []string{}, "env": []nameValue{{RunVariable, "mcp"}, {"DEMOAGENT_TEST_SUFFIX", "!"}}},
 		{"type": "http", "name": "web server", "url": web, "headers": headers},
 		{"type": "sse", "name": "old", "url": webServer(t, mcp.NewSSEHandler(give, nil)), "headers": headers},
 		{"type": "http", "name": "closed", "url": web, "headers": []nameValue{}},
 		{"name": "missing", "command": "/nowhere/at/all", "args": []string{}, "env": []nameValue{}},
-		{"name": "dies", "command": self, "args": []string{}, "env": []nameValue{{runVariable, "die"}}},
+		{"name": "dies", "command": self, "args": []string{}, "env": []nameValue{{RunVariable, "die"}}},
 	}
 	raw, err := json.Marshal(list)
 	if err != nil {

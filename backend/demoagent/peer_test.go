@@ -49,15 +49,20 @@ func start(t *testing.T) *peer {
 	return restart(t)
 }
 
-// restart runs an agent on the existing state.
+// restart runs an agent with the additions of tests on the existing state.
 func restart(t *testing.T) *peer {
+	t.Helper()
+	return runAgent(t, Additions())
+}
+
+func runAgent(t *testing.T, cfg Config) *peer {
 	t.Helper()
 	published()
 	agentIn, in := io.Pipe()
 	out, agentOut := io.Pipe()
 	p := connect(t, in, out)
 	go func() {
-		err := Run(context.Background(), agentIn, agentOut)
+		err := Run(context.Background(), cfg, agentIn, agentOut)
 		agentOut.Close()
 		p.ended <- err
 	}()

@@ -18,7 +18,7 @@ func process(t *testing.T) (*peer, *exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	t.Setenv(stateVariable, t.TempDir())
 	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Env = append(os.Environ(), runVariable+"=agent")
+	command.Env = append(os.Environ(), RunVariable+"=agent")
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	in, err := command.StdinPipe()

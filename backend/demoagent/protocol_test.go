@@ -180,7 +180,7 @@ func TestPromptsInARow(t *testing.T) {
 // TestCancel: every word ends with the stop reason cancelled as soon as the turn is cancelled, wherever it is.
 func TestCancel(t *testing.T) {
 	prompts := []string{"anything", "slow", "burst", "crash", "error", "refuse"}
-	for _, w := range words() {
+	for _, w := range Additions().words() {
 		if !w.fault && w.name != "call" && w.name != "mcp" && w.name != "echo" && w.name != "switch" && w.name != "notice" {
 			prompts = append(prompts, w.name)
 		}
@@ -196,7 +196,7 @@ func TestCancel(t *testing.T) {
 				p.notify("session/cancel", map[string]any{"sessionId": session})
 				p.onRequest = func(received) {}
 				p.turn(p.until(id)).wantStop(t, "cancelled")
-				if took := time.Since(began); took > slowPace {
+				if took := time.Since(began); took > 100*time.Millisecond {
 					t.Errorf("the cancel took %v", took)
 				}
 				p.onRequest = p.selects(rejectOnce)
@@ -314,7 +314,7 @@ func TestEndOfInputWithinALine(t *testing.T) {
 		t.Setenv(stateVariable, t.TempDir())
 		var out strings.Builder
 		in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`)
-		if err := Run(t.Context(), in, &out); err != nil || !strings.Contains(out.String(), `"protocolVersion":1`) {
+		if err := Run(t.Context(), Config{}, in, &out); err != nil || !strings.Contains(out.String(), `"protocolVersion":1`) {
 			t.Errorf("got error %v, out %s, want no error and out with \"\\\"protocolVersion\\\":1\"", err, out.String())
 		}
 	})
@@ -328,7 +328,7 @@ func TestContextEnds(t *testing.T) {
 		read, out := io.Pipe()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- Run(ctx, in, out) }()
+		go func() { ended <- Run(ctx, Config{}, in, out) }()
 		if _, err := io.WriteString(write, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`+"\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -349,12 +349,12 @@ func (b brokenPipe) Write([]byte) (int, error) { return 0, b.err }
 func TestBrokenPipes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := brokenPipe{errors.New("broken")}
-		if err := Run(t.Context(), broken, io.Discard); !errors.Is(err, broken.err) {
+		if err := Run(t.Context(), Config{}, broken, io.Discard); !errors.Is(err, broken.err) {
 			t.Errorf("a broken input: %v", err)
 		}
 		in, write := io.Pipe()
 		go func() { _, _ = io.WriteString(write, "nonsense\n") }()
-		if err := Run(t.Context(), in, broken); !errors.Is(err, broken.err) {
+		if err := Run(t.Context(), Config{}, in, broken); !errors.Is(err, broken.err) {
 			t.Errorf("a broken output: %v", err)
 		}
 	})
@@ -415,7 +415,7 @@ func FuzzReadInput(f *testing.F) {
 	}
 	f.Fuzz(func(_ *testing.T, prompt string) {
 		raw, _ := json.Marshal(text(prompt))
-		in := readInput(promptRequest{Prompt: []json.RawMessage{raw, []byte("7")}})
+		in := readInput(promptRequest{Prompt: []json.RawMessage{raw, []byte("7")}}, Additions().words())
 		title(in.text)
 		pieces(in.text)
 	})

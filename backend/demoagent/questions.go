@@ -89,13 +89,7 @@ const formSchema = `{
 	"required": ["name", "size", "features"]
 }`
 
-const hologramSchema = `{"type": "object", "properties": {"view": {"type": "hologram", "title": "View", "depth": 3}}, "required": ["view"]}`
-
 func form(ctx context.Context, t *turn) { t.askForm(ctx, "How shall the project look?", formSchema) }
-
-func hologram(ctx context.Context, t *turn) {
-	t.askForm(ctx, "How shall the hologram look?", hologramSchema)
-}
 
 // askForm asks by elicitation, within a tool call as many agents do, and reports the answer.
 func (t *turn) askForm(ctx context.Context, message, schema string) {
@@ -104,7 +98,7 @@ func (t *turn) askForm(ctx context.Context, message, schema string) {
 		return
 	}
 	t.say(ctx, "I need some details.")
-	id := t.open(ctx, toolCall{Title: "Ask for the details", Name: "ask_form", Kind: "other", Status: "in_progress"})
+	id := t.open(ctx, ToolCall{Title: "Ask for the details", Name: "ask_form", Kind: "other", Status: "in_progress"})
 	if ctx.Err() != nil {
 		return
 	}
@@ -116,7 +110,7 @@ func (t *turn) askForm(ctx context.Context, message, schema string) {
 		return
 	}
 	told, ended := formAnswer(r)
-	t.change(ctx, id, toolCall{Status: ended, Content: []any{content(text(told))}})
+	t.change(ctx, id, ToolCall{Status: ended, Content: []any{content(text(told))}})
 	t.say(ctx, told)
 }
 
@@ -145,15 +139,10 @@ func formAnswer(r reply) (told, ended string) {
 	}
 }
 
-// No server answers at these addresses, since the domain invalid is reserved.
-const (
-	visitURL     = "https://sign-in.deskhand.invalid/device?code=DEMO-1234"
-	lookalikeURL = "https://sign-in.d\u0435skhand.invalid/device" // with a Cyrillic letter
-)
+// visitURL is the address of "visit". No server answers there, since the domain invalid is reserved.
+const visitURL = "https://sign-in.deskhand.invalid/device?code=DEMO-1234"
 
 func visit(ctx context.Context, t *turn) { t.askVisit(ctx, "Sign in to go on.", visitURL) }
-
-func lookalike(ctx context.Context, t *turn) { t.askVisit(ctx, "Sign in to go on.", lookalikeURL) }
 
 // askVisit asks the client to open an address. Like agents that listen for a callback, askVisit waits for a moment and then reports
 // completion.
@@ -189,28 +178,5 @@ func (t *turn) askVisit(ctx context.Context, message, address string) {
 		t.say(ctx, "You cancelled it.")
 	default:
 		t.say(ctx, fmt.Sprintf("The answer is the unknown action %q.", response.Action))
-	}
-}
-
-// unknownRequest sends a method of no protocol, and vendorRequest sends a vendor's method. A client shows the first to a person, and rejects
-// the second at once.
-func unknownRequest(ctx context.Context, t *turn) { t.odd(ctx, "demo/unknown_request") }
-
-func vendorRequest(ctx context.Context, t *turn) { t.odd(ctx, "_demo/vendor_request") }
-
-func (t *turn) odd(ctx context.Context, method string) {
-	t.say(ctx, "I send `"+method+"` and wait.")
-	if ctx.Err() != nil {
-		return
-	}
-	r, answered := t.agent.ask(ctx, method, map[string]any{
-		"sessionId": t.session.id, "note": "No client knows this request.", "values": []int{1, 2, 3},
-	})
-	switch {
-	case !answered:
-	case r.err != nil:
-		t.say(ctx, inWords(r.err))
-	default:
-		t.say(ctx, "The client answered with a result: `"+clip(string(r.result), 200)+"`")
 	}
 }

@@ -32,7 +32,7 @@ func (r *recorder) chunk(kind, message string, block any) {
 	r.text.WriteString(part.Text)
 }
 
-func (r *recorder) tool(call toolCall) {
+func (r *recorder) tool(call ToolCall) {
 	r.other(call)
 	switch {
 	case call.Status == "completed" || call.Status == "failed":
@@ -66,7 +66,7 @@ func (r *recorder) endText() {
 func (r *recorder) take() []record {
 	r.endText()
 	for _, id := range r.open {
-		r.other(toolCall{SessionUpdate: "tool_call_update", ToolCallID: id, Status: "failed"})
+		r.other(ToolCall{SessionUpdate: "tool_call_update", ToolCallID: id, Status: "failed"})
 	}
 	records := r.records
 	r.records, r.open = nil, nil

@@ -11,7 +11,7 @@ import (
 // askToRun asks for permission to run a command, and reports the answer. No command is run.
 func askToRun(ctx context.Context, t *turn) {
 	command := cmp.Or(strings.TrimSpace(t.in.args), "git status")
-	call := toolCall{
+	call := ToolCall{
 		Title: "`" + command + "`", Name: "run_command", Kind: "execute", Status: "pending",
 		RawInput: map[string]any{"command": command, "cwd": t.cwd()},
 	}
@@ -46,6 +46,6 @@ func askToRun(ctx context.Context, t *turn) {
 	default:
 		told = "The request was dismissed."
 	}
-	t.change(ctx, call.ToolCallID, toolCall{Status: ended, Content: []any{content(text(told + " Nothing was run."))}})
+	t.change(ctx, call.ToolCallID, ToolCall{Status: ended, Content: []any{content(text(told + " Nothing was run."))}})
 	t.say(ctx, told+" Nothing was run.")
 }

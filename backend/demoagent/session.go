@@ -349,9 +349,9 @@ func (a *agent) save(s *session) {
 
 func (a *agent) sendCommands(sessionID string) {
 	update := commandsUpdate{SessionUpdate: "available_commands_update"}
-	for _, w := range words() {
+	for _, w := range a.words {
 		if w.fault {
-			continue // crash and hang do not belong into a menu; typed in full they work
+			continue
 		}
 		command := availableCommand{Name: w.command(), Description: w.does}
 		if w.takes != "" {

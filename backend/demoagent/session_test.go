@@ -360,7 +360,7 @@ func TestTitle(t *testing.T) {
 
 // TestPieces: cutting a text into chunks loses nothing.
 func TestPieces(t *testing.T) {
-	for _, whole := range []string{"", "x", helpText(), sampleMarkdown, strings.Repeat("漢", 100)} {
+	for _, whole := range []string{"", "x", helpText(ownWords()), sampleMarkdown, strings.Repeat("漢", 100)} {
 		if got := strings.Join(pieces(whole), ""); got != whole {
 			t.Errorf("%q became %q", whole, got)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed" // the Markdown sample
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"image"
 	"image/color"
@@ -14,9 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode/utf8"
-
-	"deskhand/backend/acp"
 )
 
 //go:embed sample.md
@@ -43,39 +39,6 @@ func planning(ctx context.Context, t *turn) {
 }
 
 func markdown(ctx context.Context, t *turn) { t.say(ctx, sampleMarkdown) }
-
-// echo repeats the prompt byte for byte except for white space, so that a test can compare the bytes.
-func echo(ctx context.Context, t *turn) {
-	received := struct {
-		Prompt []json.RawMessage `json:"prompt"`
-		Meta   json.RawMessage   `json:"_meta,omitempty"`
-	}{t.in.blocks, t.in.meta}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(received); err != nil {
-		panic(fmt.Sprintf("demo agent: a prompt that was read cannot be written: %v", err))
-	}
-	id := t.nextMessage()
-	for _, piece := range split(acp.Fenced("json", out.String()), 64<<10) {
-		t.chunk(ctx, "agent_message_chunk", id, piece)
-	}
-}
-
-// split cuts a text into pieces of at most size bytes, never within a character.
-func split(whole string, size int) []string {
-	var out []string
-	for len(whole) > size {
-		end := size
-		for !utf8.RuneStart(whole[end]) {
-			end--
-		}
-		out = append(out, whole[:end])
-		whole = whole[end:]
-	}
-	return append(out, whole)
-}
 
 // media sends a block of each kind except text and audio.
 func media(ctx context.Context, t *turn) {
@@ -180,12 +143,12 @@ func diff(ctx context.Context, t *turn) {
 	before := greetingBefore
 	path := filepath.Join(t.cwd(), "greeting", "greeting.go")
 	test := filepath.Join(t.cwd(), "greeting", "greeting_test.go")
-	id := t.open(ctx, toolCall{
+	id := t.open(ctx, ToolCall{
 		Title: "Edit greeting.go and greeting_test.go", Name: "edit_file", Kind: "edit", Status: "in_progress",
-		Locations: []location{{Path: path, Line: 3}, {Path: test, Line: 1}}, RawInput: map[string]any{"paths": []string{path, test}},
+		Locations: []Location{{Path: path, Line: 3}, {Path: test, Line: 1}}, RawInput: map[string]any{"paths": []string{path, test}},
 	})
 	t.pause(ctx, pace)
-	t.change(ctx, id, toolCall{Status: "completed", Content: []any{
+	t.change(ctx, id, ToolCall{Status: "completed", Content: []any{
 		diffContent{Type: "diff", Path: path, OldText: &before, NewText: greetingAfter},
 		diffContent{Type: "diff", Path: test, NewText: greetingTest},
 	}})
@@ -200,7 +163,7 @@ func terminal(ctx context.Context, t *turn) {
 		"=== RUN   TestCount\n", "--- \x1b[32mPASS\x1b[0m: TestCount (0.00s)\n",
 		"\x1b[32mPASS\x1b[0m\n", "ok  \texample.com/greeting\t0.003s\n",
 	}
-	id := t.open(ctx, toolCall{
+	id := t.open(ctx, ToolCall{
 		Title: command, Name: "run_command", Kind: "execute", Status: "pending",
 		RawInput: map[string]any{"command": command, "cwd": t.cwd()},
 	})
@@ -218,26 +181,8 @@ func terminal(ctx context.Context, t *turn) {
 	t.say(ctx, "This is how a command looks. It is an example: nothing was run.")
 }
 
-// notices are shown beside the conversation and are no part of its history.
-func notices(ctx context.Context, t *turn) {
-	if !given(t.agent.capabilities().Session.Notices) {
-		t.say(ctx, "This client takes no notices (`session.notices`).")
-		return
-	}
-	for _, severity := range []string{"info", "warning", "error"} {
-		t.tell(ctx, noticeUpdate{
-			SessionUpdate: "notice", Severity: severity, Title: "Demo notice: " + severity,
-			Description: "This is what a notice of severity " + severity + " looks like.",
-		})
-	}
-	t.say(ctx, "Three notices are sent.")
-}
-
-// switchMode changes to the next mode, like an agent that has finished planning.
-func switchMode(ctx context.Context, t *turn) {
-	if ctx.Err() != nil {
-		return
-	}
+// nextMode puts the session into the mode after its present mode, and reports the new mode.
+func (t *turn) nextMode() string {
 	a, all := t.agent, modes()
 	a.mu.Lock()
 	current := &t.session.head.Settings.Mode
@@ -250,5 +195,5 @@ func switchMode(ctx context.Context, t *turn) {
 	now := *current
 	a.mu.Unlock()
 	a.sendMode(t.session)
-	t.say(ctx, "The mode is now `"+now+"`.")
+	return now
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"unicode"
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agentio"
@@ -26,37 +25,27 @@ type steeringResponse struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// steer queues a message for the running turn, which reports the message with its next chunk. Some first words of the message make steer fail,
-// for tests of clients. done is false when the request gets no answer.
-func (a *agent) steer(params json.RawMessage) (result any, done bool, err *agentio.Error) {
+// steer queues a message for the running turn, which reports the message with its next chunk.
+func (a *agent) steer(params json.RawMessage) (any, *agentio.Error) {
 	request, err := decode[promptRequest](params)
 	if err == nil && len(request.Prompt) == 0 {
 		err = agentio.Errorf(acp.CodeInvalidParams, "invalid params: the prompt is empty")
 	}
 	if err != nil {
-		return nil, true, err
+		return nil, err
 	}
-	asked := readInput(request).text
+	asked := readInput(request, nil).text
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.openLocked(request.SessionID)
 	if s == nil {
-		return nil, true, unknownSession(request.SessionID)
+		return nil, unknownSession(request.SessionID)
 	}
 	if s.turn == nil || s.turn.full {
-		return steeringResponse{Outcome: "promptRequired", Reason: "noRunningTurn"}, true, nil
-	}
-	first, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(asked)), " ")
-	switch strings.TrimFunc(first, unicode.IsPunct) {
-	case "refuse":
-		return steeringResponse{Outcome: "failed"}, true, nil
-	case "error":
-		return nil, true, agentio.Errorf(acp.CodeInternalError, "internal error: the message asked for an error")
-	case "silent":
-		return nil, false, nil
+		return steeringResponse{Outcome: "promptRequired", Reason: "noRunningTurn"}, nil
 	}
 	s.turn.steered = append(s.turn.steered, asked)
-	return steeringResponse{Outcome: "injected"}, true, nil
+	return steeringResponse{Outcome: "injected"}, nil
 }
 
 // heed reports the messages that arrived meanwhile. After a turn's last call of heed, the turn accepts no message.

@@ -23,7 +23,7 @@ import (
 const stateVariable = "DESKHAND_DEMO_STATE"
 
 // Limits of a history: the newest turns up to maxHistory bytes, and maxText bytes per text. A history is rewritten as a whole, so that a
-// "huge" text would slow down every later turn.
+// huge text would slow down every later turn.
 const (
 	maxHistory = 4 << 20
 	maxText    = 256 << 10

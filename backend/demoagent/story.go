@@ -41,7 +41,7 @@ func plain(ctx context.Context, t *turn) {
 	answer := fmt.Sprintf("**Done.** %s `%s` has %d lines now.", told, demoFile, lines)
 	if !settings.Brief {
 		answer += "\n\nSay `help` for what else I can show:\n\n" +
-			"- `plan`, `diff`, `terminal`, `markdown`\n- `permission`, `question`, `form`\n- `mcp`, and the ways in which an agent goes wrong\n"
+			"- `plan`, `diff`, `terminal`, `markdown`\n- `permission`, `question`, `form`\n- `mcp`, and the tools of your MCP servers\n"
 	}
 	t.say(ctx, answer)
 }
@@ -88,13 +88,13 @@ func (t *turn) greeting() string {
 // look is the read tool call.
 func (t *turn) look(ctx context.Context) seen {
 	path := filepath.Join(t.cwd(), demoFile)
-	id := t.open(ctx, toolCall{
+	id := t.open(ctx, ToolCall{
 		Title: "Read " + demoFile, Name: "read_file", Kind: "read", Status: "in_progress",
-		Locations: []location{{Path: path, Line: 1}}, RawInput: map[string]any{"path": path},
+		Locations: []Location{{Path: path, Line: 1}}, RawInput: map[string]any{"path": path},
 	})
 	t.pause(ctx, pace)
 	found := readDemoFile(t.cwd())
-	shown := toolCall{Status: "completed"}
+	shown := ToolCall{Status: "completed"}
 	switch {
 	case found.err != nil:
 		shown.Status = "failed"
@@ -111,7 +111,7 @@ func (t *turn) look(ctx context.Context) seen {
 // count is the execute tool call: count shows the output of `wc -l` without starting a process.
 func (t *turn) count(ctx context.Context) int {
 	const command = "wc -l " + demoFile
-	id := t.open(ctx, toolCall{
+	id := t.open(ctx, ToolCall{
 		Title: command, Name: "run_command", Kind: "execute", Status: "in_progress",
 		RawInput: map[string]any{"command": command, "cwd": t.cwd()},
 	})
@@ -127,8 +127,8 @@ func (t *turn) count(ctx context.Context) int {
 }
 
 // commandOutput formats a command and its output as a terminal does.
-func commandOutput(status, command, output string, exitCode int) toolCall {
-	return toolCall{
+func commandOutput(status, command, output string, exitCode int) ToolCall {
+	return ToolCall{
 		Status:    status,
 		Content:   []any{content(text(acp.Fenced("console", "$ "+command+"\n"+output)))},
 		RawOutput: map[string]any{"output": output, "exitCode": exitCode},

@@ -4,18 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 )
 
 // clientServer is the name of the MCP server with the client's own tools.
 const clientServer = "deskhand"
-
-// mcpVariable set to stdio makes the agent accept only programs as MCP servers.
-const mcpVariable = "DESKHAND_DEMO_MCP"
-
-func takesAddresses() bool { return os.Getenv(mcpVariable) != "stdio" }
 
 // attach shows files to the person. An argument that is an object is the tool's input.
 func attach(ctx context.Context, t *turn) {
@@ -54,32 +48,4 @@ func (t *turn) callClient(ctx context.Context, tool string, input any) {
 		return
 	}
 	t.call(ctx, invocation{server: servers[i], tool: tool, arguments: raw})
-}
-
-// attachments lists the prompt's blocks and files.
-func attachments(ctx context.Context, t *turn) {
-	var out strings.Builder
-	out.WriteString("What came with your prompt:\n\n")
-	for i, raw := range t.in.blocks {
-		fmt.Fprintf(&out, "%d. %s\n", i+1, readBlock(raw).describe())
-	}
-	var meta struct {
-		Ours struct {
-			Attachments []struct {
-				Path     string `json:"path"`
-				Mime     string `json:"mime"`
-				Filename string `json:"filename"`
-			} `json:"attachments"`
-		} `json:"sandboxagent.dev"`
-	}
-	if t.in.meta == nil || json.Unmarshal(t.in.meta, &meta) != nil || meta.Ours.Attachments == nil {
-		out.WriteString("\nIts `_meta` names no files.\n")
-		t.say(ctx, out.String())
-		return
-	}
-	out.WriteString("\nThe files of its `_meta`:\n\n")
-	for _, f := range meta.Ours.Attachments {
-		fmt.Fprintf(&out, "- `%s` %s %s\n", f.Path, f.Mime, f.Filename)
-	}
-	t.say(ctx, out.String())
 }

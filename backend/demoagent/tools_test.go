@@ -66,12 +66,14 @@ func TestAttachmentsWord(t *testing.T) {
 
 // TestProgramsOnly: an agent may accept no addresses.
 func TestProgramsOnly(t *testing.T) {
-	t.Setenv(mcpVariable, "stdio")
-	if takesAddresses() {
-		t.Error("it takes addresses")
-	}
-	t.Setenv(mcpVariable, "")
-	if !takesAddresses() {
-		t.Error("it takes no addresses")
+	for _, servers := range []string{"stdio", ""} {
+		t.Setenv("DESKHAND_DEMO_MCP", servers)
+		p := start(t)
+		e := p.mustCall("initialize", map[string]any{"protocolVersion": 1})
+		var r initializeResponse
+		p.decode(e.result, &r)
+		if got, want := r.AgentCapabilities.McpCapabilities, servers == ""; got.HTTP != want || got.SSE != want {
+			t.Errorf("initialize with %q: got %+v, want addresses %t", servers, got, want)
+		}
 	}
 }

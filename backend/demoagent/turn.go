@@ -25,7 +25,7 @@ type turn struct {
 	first   bool // the turn names the session
 
 	cancel  context.CancelFunc // session/cancel: ends everything that can be cancelled
-	end     context.CancelFunc // session/close and the client's end: ends "hang" too
+	end     context.CancelFunc // session/close and the client's end
 	closing <-chan struct{}    // closed by end
 	over    chan struct{}      // closed when the answer to the prompt is queued
 
@@ -54,7 +54,7 @@ func (a *agent) prompt(ctx context.Context, id, params json.RawMessage) {
 	life, end := context.WithCancel(ctx)
 	work, cancel := context.WithCancel(life)
 	t := &turn{
-		agent: a, request: id, in: readInput(request), cancel: cancel, end: end,
+		agent: a, request: id, in: readInput(request, a.words), cancel: cancel, end: end,
 		closing: life.Done(), over: make(chan struct{}), stop: "end_turn",
 	}
 	if err := a.enter(t, request.SessionID); err != nil {
@@ -86,7 +86,7 @@ func (a *agent) enter(t *turn, sessionID string) *agentio.Error {
 	t.session, s.turn = s, t
 	s.head.Turns++
 	s.head.UpdatedAt = time.Now().UTC()
-	t.silent = len(t.in.steps) == 1 && t.in.steps[0].name == wordSilent
+	t.silent = len(t.in.steps) == 1 && t.in.steps[0].silent
 	t.number, t.first = s.head.Turns, s.head.Title == "" && !t.silent
 	t.history.turn = t.number
 	if t.first {
@@ -250,7 +250,7 @@ func (t *turn) plan(ctx context.Context, done int, steps ...string) {
 }
 
 // open sends a new tool call and returns its id.
-func (t *turn) open(ctx context.Context, call toolCall) string {
+func (t *turn) open(ctx context.Context, call ToolCall) string {
 	t.calls++
 	call.SessionUpdate, call.ToolCallID = "tool_call", t.id("call", t.calls)
 	if ctx.Err() == nil {
@@ -261,7 +261,7 @@ func (t *turn) open(ctx context.Context, call toolCall) string {
 }
 
 // change sends an update of a tool call.
-func (t *turn) change(ctx context.Context, id string, call toolCall) {
+func (t *turn) change(ctx context.Context, id string, call ToolCall) {
 	call.SessionUpdate, call.ToolCallID = "tool_call_update", id
 	if ctx.Err() == nil {
 		t.history.tool(call)

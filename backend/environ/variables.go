@@ -86,7 +86,7 @@ func With(environ []string, own map[string]string) []string {
 // or an agent, which refuses to start in itself.
 func Private(name string) bool {
 	switch name {
-	case AgentHome, "DESKHAND_TOKEN", "DESKHAND_DATA_DIR", "DESKHAND_CATALOGUE_URL", "SANDBOX_AGENT_TOKEN", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID",
+	case AgentHome, "DESKHAND_TOKEN", "DESKHAND_DATA_DIR", "DESKHAND_CATALOGUE_URL", "DESKHAND_DEMO_AGENT", "SANDBOX_AGENT_TOKEN", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID",
 		"LISTEN_FDNAMES", "INVOCATION_ID", "JOURNAL_STREAM", "WATCHDOG_USEC", "WATCHDOG_PID", "SYSTEMD_EXEC_PID", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT":
 		return true
 	}

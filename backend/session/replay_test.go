@@ -184,8 +184,10 @@ func long() bool { return os.Getenv("DESKHAND_LONG") != "" }
 func wordsOfDemo(t *testing.T, help string) []string {
 	t.Helper()
 	var words []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z ]+)[^`]*` \\|").FindAllStringSubmatch(help, -1) {
-		words = append(words, strings.TrimSpace(m[1]))
+	for _, line := range regexp.MustCompile("(?m)^- (.*`): ").FindAllStringSubmatch(help, -1) {
+		for _, m := range regexp.MustCompile("`([a-z ]+)[^`]*`").FindAllStringSubmatch(line[1], -1) {
+			words = append(words, strings.TrimSpace(m[1]))
+		}
 	}
 	if len(words) < 30 || !slices.Contains(words, "stubborn") {
 		t.Fatalf("words %q in %s", words, help)

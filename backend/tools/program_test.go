@@ -21,8 +21,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
-	"deskhand/backend"
+	"deskhand/backend/agenttest"
 	"deskhand/backend/cli"
+	"deskhand/backend/demoagent"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/requests"
 	"deskhand/backend/session"
@@ -58,7 +59,7 @@ func runTests(m *testing.M) int {
 func spy() int {
 	kept, err := os.OpenFile(os.Getenv("SPY_FILE"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
-		err = backend.DemoAgent(context.Background(), io.TeeReader(os.Stdin, kept), os.Stdout)
+		err = demoagent.Run(context.Background(), agenttest.Demo(), io.TeeReader(os.Stdin, kept), os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

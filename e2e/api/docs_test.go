@@ -34,7 +34,7 @@ func TestDocumentedExamples(t *testing.T) {
 					t.Fatal(err)
 				}
 				cmd = exec.CommandContext(t.Context(), "go", "run", file)
-				want = []string{"Hello"}
+				want = []string{"The plan is done."}
 			}
 			cmd.Dir = root
 			cmd.WaitDelay = 30 * time.Second // an example that fails leaves its stream open, and what the script started may hold the pipe

@@ -124,3 +124,19 @@ test("a stream whose line was cut goes on by itself, whole", async (t) => {
   await app.footers.first().waitFor();
   assert.deepEqual(await app.log.locator("[data-row=agent]").allInnerTexts(), before);
 });
+
+// Every other test has the agent of tests in the place of the built-in one.
+test("the built-in demo agent has a short help, and nothing that misbehaves", async (t) => {
+  const desk = await Desk.open(t, { env: { DESKHAND_DEMO_AGENT: "" } });
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.turn("help");
+  const help = (await desk.entries((await desk.session()).id)).find(({ kind }) => kind === "agent").text.trim();
+  assert.ok(help.split("\n").length <= 10, help);
+  assert.match(help, /`plan`[^]*`permission`[^]*`question`/);
+  assert.doesNotMatch(help, /crash|hang|slow/);
+  await app.turn("plan");
+  await app.send("crash");
+  await app.unguarded();
+  await app.button("Allow once", app.request).click();
+  await app.log.getByText("The edit is written.").waitFor();
+});

@@ -5,9 +5,9 @@ import http from "node:http";
 import path from "node:path";
 import { after } from "node:test";
 import { chromium } from "playwright-core";
-import { patience, Place, program, until } from "../place.mjs";
+import { patience, Place, program, testAgents, until } from "../place.mjs";
 
-export { program, until };
+export { program, testAgents, until };
 
 /** Where screenshots go; git ignores it. */
 export const artefacts = process.env.E2E_ARTEFACTS ?? path.join(import.meta.dirname, "artefacts");

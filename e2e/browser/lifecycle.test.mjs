@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { App, Looks } from "./app.mjs";
-import { Desk, program, until } from "./desk.mjs";
+import { Desk, testAgents, until } from "./desk.mjs";
 
 /** The larger of the two sizes that are looked at. */
 const viewport = { width: 1440, height: 900 };
@@ -322,7 +322,7 @@ test("what a verification found is told in words, and repaired", async (t) => {
 });
 
 /** The demo agent once more, under another name; it keeps its conversations where the built-in one does. */
-const twin = (id, name, env = {}) => ({ id, name, command: program(), args: ["demo-agent"], env });
+const twin = (id, name, env = {}) => ({ id, name, command: testAgents(), args: ["demo-agent"], env });
 
 test("a conversation is forked, and goes on with another agent", async (t) => {
   const desk = Desk.make(t);

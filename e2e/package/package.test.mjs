@@ -99,7 +99,7 @@ async function appears({ d }) {
 
 /** One turn of the demo agent, from a terminal of the person's while the window is open. */
 async function turn({ as }, program) {
-  const said = await as([program, "prompt", "--agent", "mock", "--approve", "once", "--dir", `/home/${person}`, "echo\nthe lighthouse"]);
+  const said = await as([program, "prompt", "--agent", "mock", "--approve", "once", "--dir", `/home/${person}`, "the lighthouse"]);
   assert.match(said, /the lighthouse/);
   assert.match(await as([program, "sessions"]), /Demo agent/);
 }

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"deskhand/backend/agenttest"
 )
 
 // TestOnTheSDK runs the SDK's own clients against the program: an editor that starts deskhand acp, and both clients of the protocol's
@@ -22,7 +24,7 @@ func TestOnTheSDK(t *testing.T) {
 	for _, file := range []string{"node/editor.test.mjs", "node/transport.test.mjs"} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			cmd := exec.Command(node(t), "--experimental-websocket", "--test", "--test-timeout=300000", absolute(t, file))
-			cmd.Env = append(os.Environ(), "DESKHAND_BIN="+program)
+			cmd.Env = append(os.Environ(), "DESKHAND_BIN="+program, "DESKHAND_DEMO_AGENT="+agenttest.Program(t))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("CombinedOutput: want no error, got error %v\nout %s", err, out)
 			}

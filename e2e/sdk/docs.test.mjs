@@ -14,7 +14,7 @@ test("the page has the examples that are tried here", () => assert.equal(example
 
 for (const [index, code] of examples.entries()) {
   test(`example ${index + 1} of docs/api.md`, async (t) => {
-    const runtime = await Runtime.open(t);
+    const runtime = await Runtime.open(t, { env: { DESKHAND_DEMO_AGENT: "" } }); // the demo agent that people have
     fs.symlinkSync(path.join(import.meta.dirname, "node_modules"), path.join(runtime.home, "node_modules")); // as npm install leaves it
     fs.writeFileSync(path.join(runtime.home, "example.mjs"), code);
     const env = { ...runtime.env, URL: runtime.url, TOKEN: token, SANDBOX_AGENT_BIN: program() };

@@ -1,4 +1,4 @@
-package demoagent
+package agenttest
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agentio"
+	"deskhand/backend/demoagent"
 )
 
 const (
@@ -31,10 +32,10 @@ const (
 	outliving = 10 * time.Minute
 )
 
-// junkLines are the lines of "junk": lines that are no JSON, invalid updates, and messages without a request. %s stands for the session's id.
-func junkLines() []string {
+// JunkLines returns the lines of "junk" in a session: lines that are no JSON, invalid updates, and messages without a request.
+func JunkLines(session string) []string {
 	const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"%s","update":`
-	return []string{
+	lines := []string{
 		`Warning: this line is not JSON`,
 		"\x1b[33mnor is this one, in colour\x1b[0m",
 		`{"jsonrpc":"2.0","method":"session/update","params":{`,
@@ -53,24 +54,27 @@ func junkLines() []string {
 		`{"jsonrpc":"2.0","method":"_demo/unknown_notification","params":{}}`,
 		`{"jsonrpc":"2.0","id":"nobody-asked","result":{}}`,
 	}
+	for i := range lines {
+		lines[i] = strings.ReplaceAll(lines[i], "%s", session)
+	}
+	return lines
 }
 
 // junk prints the junk lines, then a valid update of a tool call that was never opened, which ACP allows.
-func junk(ctx context.Context, t *turn) {
-	t.say(ctx, "Here comes the junk.")
-	for _, line := range junkLines() {
+func junk(ctx context.Context, t *demoagent.Turn) {
+	t.Say(ctx, "Here comes the junk.")
+	for _, line := range JunkLines(t.SessionID()) {
 		if ctx.Err() != nil {
 			return
 		}
-		line = strings.ReplaceAll(line, "%s", t.session.id)
-		t.agent.out.Send(agentio.Entry{Line: []byte(line + "\n")})
+		t.Line(line)
 	}
-	t.change(ctx, t.id("junk", 1), toolCall{Title: "A tool call that was never opened", Kind: "other", Status: "completed"})
-	t.say(ctx, "After the junk I go on as if nothing had happened.")
+	t.Change(ctx, t.ID("junk", 1), demoagent.ToolCall{Title: "A tool call that was never opened", Kind: "other", Status: "completed"})
+	t.Say(ctx, "After the junk I go on as if nothing had happened.")
 }
 
-// hugeText is hugeBytes of numbered lines, so that a gap shows.
-func hugeText() string {
+// HugeText returns the text of "huge": hugeBytes of numbered lines, so that a gap shows.
+func HugeText() string {
 	var out strings.Builder
 	out.Grow(hugeBytes)
 	filler := strings.Repeat(".", hugeLine-len("0000000 \n"))
@@ -80,55 +84,54 @@ func hugeText() string {
 	return out.String()
 }
 
-func huge(ctx context.Context, t *turn) {
-	t.chunk(ctx, "agent_message_chunk", t.nextMessage(), hugeText())
-	t.say(ctx, "That was one message of 20 MiB.")
+func huge(ctx context.Context, t *demoagent.Turn) {
+	t.Message()(ctx, HugeText())
+	t.Say(ctx, "That was one message of 20 MiB.")
 }
 
 // burst sends the numbers 1 to burstUpdates, a line each, as a single message without pauses.
-func burst(ctx context.Context, t *turn) {
-	id := t.nextMessage()
+func burst(ctx context.Context, t *demoagent.Turn) {
+	chunk := t.Message()
 	for n := range burstUpdates {
-		t.chunk(ctx, "agent_message_chunk", id, fmt.Sprintf("%d\n", n+1))
+		chunk(ctx, fmt.Sprintf("%d\n", n+1))
 	}
-	t.say(ctx, fmt.Sprintf("That were %d updates.", burstUpdates))
+	t.Say(ctx, fmt.Sprintf("That were %d updates.", burstUpdates))
 }
 
-func slow(ctx context.Context, t *turn) {
-	id := t.nextMessage()
+func slow(ctx context.Context, t *demoagent.Turn) {
+	chunk := t.Message()
 	for n := range slowTicks {
-		t.chunk(ctx, "agent_message_chunk", id, fmt.Sprintf("tick %d\n", n+1))
-		if !t.pause(ctx, slowPace) {
+		chunk(ctx, fmt.Sprintf("tick %d\n", n+1))
+		if !t.Pause(ctx, slowPace) {
 			return
 		}
 	}
 }
 
-func limit(ctx context.Context, t *turn) {
-	t.say(ctx, "I have run out of tokens in the middle of")
-	t.stop = "max_tokens"
+func limit(ctx context.Context, t *demoagent.Turn) {
+	t.Say(ctx, "I have run out of tokens in the middle of")
+	t.Stop("max_tokens")
 }
 
-func refuse(ctx context.Context, t *turn) {
-	t.say(ctx, "I refuse to do that.")
-	t.stop = "refusal"
+func refuse(ctx context.Context, t *demoagent.Turn) {
+	t.Say(ctx, "I refuse to do that.")
+	t.Stop("refusal")
 }
 
-func fail(ctx context.Context, t *turn) {
-	t.say(ctx, "This ends in an error.")
-	t.fail = &agentio.Error{Code: acp.CodeInternalError, Message: "the prompt asked for an error", Data: map[string]string{"details": "the prompt asked for an error"}}
+func fail(ctx context.Context, t *demoagent.Turn) {
+	t.Say(ctx, "This ends in an error.")
+	t.Fail(&agentio.Error{Code: acp.CodeInternalError, Message: "the prompt asked for an error", Data: map[string]string{"details": "the prompt asked for an error"}})
 }
 
 // crash leaves a tool call and a sentence unfinished. The history holds the turn up to there, as with an agent that writes its history while
 // it works.
-func crash(ctx context.Context, t *turn) {
-	t.open(ctx, toolCall{Title: "Something that is never finished", Name: "run_command", Kind: "execute", Status: "in_progress"})
-	t.say(ctx, "I am about to finish this senten")
+func crash(ctx context.Context, t *demoagent.Turn) {
+	t.Open(ctx, demoagent.ToolCall{Title: "Something that is never finished", Name: "run_command", Kind: "execute", Status: "in_progress"})
+	t.Say(ctx, "I am about to finish this senten")
 	if ctx.Err() != nil {
 		return
 	}
-	t.keep()
-	t.agent.out.Flush()
+	t.Store()
 	_, _ = fmt.Fprint(os.Stderr, "demo-agent: working on the prompt\n"+
 		"demo-agent: fatal: the prompt asked for a crash\n"+
 		"demo-agent: exit status 3\n")
@@ -136,19 +139,19 @@ func crash(ctx context.Context, t *turn) {
 }
 
 // hang ends only with the session or the client.
-func hang(ctx context.Context, t *turn) {
-	t.say(ctx, "I hang now. Cancel does not help.")
-	<-t.closing
+func hang(ctx context.Context, t *demoagent.Turn) {
+	t.Say(ctx, "I hang now. Cancel does not help.")
+	<-t.Closing()
 }
 
 // stubborn ignores every signal that can be ignored. Its child belongs to no process group that could be killed together with stubborn.
-func stubborn(ctx context.Context, t *turn) {
+func stubborn(ctx context.Context, t *demoagent.Turn) {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	child := "It could not be started."
 	if pid, err := startGrandchild(ctx); err == nil {
 		child = fmt.Sprintf("Its pid is %d.", pid)
 	}
-	t.say(ctx, fmt.Sprintf("I ignore everything now. My pid is %d. I have a child in a session of its own. %s", os.Getpid(), child))
+	t.Say(ctx, fmt.Sprintf("I ignore everything now. My pid is %d. I have a child in a session of its own. %s", os.Getpid(), child))
 	<-time.After(outliving)
 }
 

@@ -1,4 +1,4 @@
-package demoagent
+package agenttest
 
 import (
 	"bufio"
@@ -16,9 +16,10 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agentio"
+	"deskhand/backend/demoagent"
 )
 
-// Variables that make the agent require a login; see the package comment.
+// Variables that make the agent require a login; see [Demo].
 const (
 	loginVariable    = "DESKHAND_DEMO_LOGIN"
 	keyVariable      = "DESKHAND_DEMO_KEY"
@@ -47,6 +48,24 @@ func signedInFile() string {
 	return filepath.Join(xdg.StateHome, "deskhand", "demo-agent", "signed-in")
 }
 
+// mcpVariable set to stdio makes the agent accept only programs as MCP servers.
+const mcpVariable = "DESKHAND_DEMO_MCP"
+
+func programsOnly() bool { return os.Getenv(mcpVariable) == "stdio" }
+
+// guard refuses what needs a login, and answers the requests of logins.
+func guard(method string, params json.RawMessage) *demoagent.Answer {
+	switch {
+	case wantsLogin(method):
+		return &demoagent.Answer{Err: agentio.Errorf(acp.CodeAuthRequired, "authentication required: sign in to the demo agent first")}
+	case method == "authenticate" && offers(byAgent):
+		return authenticate(params)
+	case method == "logout" && offersAny():
+		return signOut()
+	}
+	return nil
+}
+
 // wantsLogin reports whether a method is refused until a person has signed in.
 func wantsLogin(method string) bool {
 	gated := slices.Contains([]string{"session/new", "session/load", "session/resume", "session/list", "session/fork", "session/prompt"}, method)
@@ -57,15 +76,30 @@ func wantsLogin(method string) bool {
 	return err != nil
 }
 
-func canSignOut() *authCapabilities {
-	if !offersAny() {
-		return nil
-	}
-	return &authCapabilities{}
+// authMethod is of type agent when Type is empty. The type env_var exists in drafts of the protocol only.
+type authMethod struct {
+	Type        string            `json:"type,omitempty"`
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Description string            `json:"description,omitempty"`
+	Args        []string          `json:"args,omitempty"`
+	Env         map[string]string `json:"env,omitempty"`
+	Vars        []authVar         `json:"vars,omitempty"`
 }
 
-func authMethods(caps capabilities) []authMethod {
-	methods := []authMethod{}
+type authVar struct {
+	Name  string `json:"name"`
+	Label string `json:"label"`
+}
+
+func authMethods(clientCapabilities json.RawMessage) []any {
+	var caps struct {
+		Auth struct {
+			Terminal bool `json:"terminal"`
+		} `json:"auth"`
+	}
+	_ = json.Unmarshal(clientCapabilities, &caps) // an invalid value counts as absent
+	methods := []any{}
 	if offers(byAgent) {
 		methods = append(methods,
 			authMethod{ID: "demo", Name: "Demo account", Description: "Signs in at once"},
@@ -85,27 +119,21 @@ func authMethods(caps capabilities) []authMethod {
 	return methods
 }
 
-// authenticate answers authenticate, and returns false when the agent offers no such method.
-func (a *agent) authenticate(id, params json.RawMessage) bool {
-	if !offers(byAgent) {
-		return false
-	}
-	request, err := decode[struct {
-		MethodID string `json:"methodId"`
-	}](params)
-	switch {
+// authenticate answers authenticate.
+func authenticate(params json.RawMessage) *demoagent.Answer {
+	var request struct{ MethodID string }
+	switch err := json.Unmarshal(params, &request); {
 	case err != nil:
+		return &demoagent.Answer{Err: agentio.Errorf(acp.CodeInvalidParams, "invalid params: %v", err)}
 	case request.MethodID == "demo-never":
-		return true
+		return &demoagent.Answer{Never: true}
 	case request.MethodID != "demo":
-		err = agentio.Errorf(acp.CodeInvalidParams, "invalid params: there is no method %q", request.MethodID)
-	default:
-		if failed := signIn(); failed != nil {
-			err = agentio.Errorf(acp.CodeInternalError, "internal error: %v", failed)
-		}
+		return &demoagent.Answer{Err: agentio.Errorf(acp.CodeInvalidParams, "invalid params: there is no method %q", request.MethodID)}
 	}
-	a.answer(id, struct{}{}, err)
-	return true
+	if err := signIn(); err != nil {
+		return &demoagent.Answer{Err: agentio.Errorf(acp.CodeInternalError, "internal error: %v", err)}
+	}
+	return &demoagent.Answer{Result: struct{}{}}
 }
 
 func signIn() error {
@@ -116,14 +144,11 @@ func signIn() error {
 	return os.WriteFile(file, nil, 0o600)
 }
 
-func signOut() (any, *agentio.Error) {
-	if !offersAny() {
-		return nil, agentio.Errorf(acp.CodeMethodNotFound, "method not found: logout")
-	}
+func signOut() *demoagent.Answer {
 	if err := os.Remove(signedInFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, agentio.Errorf(acp.CodeInternalError, "internal error: %v", err)
+		return &demoagent.Answer{Err: agentio.Errorf(acp.CodeInternalError, "internal error: %v", err)}
 	}
-	return struct{}{}, nil
+	return &demoagent.Answer{Result: struct{}{}}
 }
 
 // signInHere asks a person at a terminal. The program's exit without an error reports the success.

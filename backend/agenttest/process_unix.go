@@ -1,6 +1,6 @@
 //go:build unix
 
-package demoagent
+package agenttest
 
 import "syscall"
 

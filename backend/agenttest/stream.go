@@ -1,4 +1,4 @@
-package demoagent
+package agenttest
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"deskhand/backend/demoagent"
 )
 
 // Defaults and limits of "stream".
@@ -24,31 +26,31 @@ const (
 )
 
 // stream sends Markdown at a steady rate, a token per chunk, with code, tables, lists and long lines, and with tool calls in between.
-func stream(ctx context.Context, t *turn) {
+func stream(ctx context.Context, t *demoagent.Turn) {
 	rate, seconds := streamRate, streamSeconds
-	if m := regexp.MustCompile(`(?i)\b(\d+)/s\b`).FindStringSubmatch(t.in.text); m != nil {
+	if m := regexp.MustCompile(`(?i)\b(\d+)/s\b`).FindStringSubmatch(t.Text()); m != nil {
 		rate = atMost(m[1], mostRate)
 	}
-	if m := regexp.MustCompile(`(?i)\b(\d+)s\b`).FindStringSubmatch(t.in.text); m != nil {
+	if m := regexp.MustCompile(`(?i)\b(\d+)s\b`).FindStringSubmatch(t.Text()); m != nil {
 		seconds = atMost(m[1], mostSeconds)
 	}
 	tokens := tokensOf(streamText())
 	length := time.Duration(seconds) * time.Second
 	began, sent, calls := time.Now(), 0, 0
-	id := t.nextMessage()
+	chunk := t.Message()
 	for {
 		passed := min(time.Since(began), length)
 		for due := int(passed.Seconds() * float64(rate)); sent < due; sent++ {
-			t.chunk(ctx, "agent_message_chunk", id, tokens[sent%len(tokens)])
+			chunk(ctx, tokens[sent%len(tokens)])
 		}
-		if passed == length || !t.pause(ctx, streamTick) {
+		if passed == length || !t.Pause(ctx, streamTick) {
 			return
 		}
 		if n := int(passed / streamCall); n > calls {
 			calls = n
-			call := t.open(ctx, toolCall{Title: fmt.Sprintf("go test ./step%d", n), Name: "run_command", Kind: "execute", Status: "in_progress"})
-			t.change(ctx, call, commandOutput("completed", fmt.Sprintf("go test ./step%d", n), strings.Repeat("ok   deskhand/backend  0.1s\n", 40), 0))
-			id = t.nextMessage()
+			call := t.Open(ctx, demoagent.ToolCall{Title: fmt.Sprintf("go test ./step%d", n), Name: "run_command", Kind: "execute", Status: "in_progress"})
+			t.Change(ctx, call, demoagent.CommandOutput("completed", fmt.Sprintf("go test ./step%d", n), strings.Repeat("ok   deskhand/backend  0.1s\n", 40), 0))
+			chunk = t.Message()
 		}
 	}
 }
