@@ -273,6 +273,35 @@ return 2 * l.Period
   ],
 };
 
+/** What an answer may try by the parts of Markdown that draw and unfold. */
+export const hostile = [
+  `\`\`\`mermaid
+---
+config:
+  themeCSS: "} body { display: none } .x {"
+---
+%%{init: {"securityLevel": "loose", "htmlLabels": true, "themeCSS": "} body { display: none } .x {"}}%%
+flowchart LR
+  A["<img src=x onerror='window.top.deskhandHacked=1'>"] --> B["<script>window.top.deskhandHacked=1</script>words"]
+  click A "javascript:window.top.deskhandHacked=1"
+  click B href "https://example.com/diagram"
+\`\`\`
+
+\`\`\`mermaid
+flowchart LR
+  A -->
+\`\`\`
+
+<details ontoggle="window.deskhandHacked=1" open><summary onclick="window.deskhandHacked=1">Fold<img src=x onerror="window.deskhandHacked=1"></summary><iframe src="https://example.com/frame"></iframe></details>
+
+A note[^"onclick=window.deskhandHacked=1//].
+
+![elsewhere](https://example.com/a.png) ![text](data:image/svg+xml;base64,PHN2Zy8+) ![outside](../../etc/a.png) ![page](data:text/html;base64,AAAA)
+
+[^"onclick=window.deskhandHacked=1//]: <script>window.deskhandHacked=1</script>
+`,
+];
+
 /** The program of the agent that plays them, as text: a prompt is the name of an answer. */
 export const player = (file) => `#!/usr/bin/env node
 const answers = JSON.parse(require("fs").readFileSync(${JSON.stringify(file)}, "utf8"));

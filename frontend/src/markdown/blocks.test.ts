@@ -239,10 +239,10 @@ test('a log or a listing that stands in a paragraph takes nothing from what foll
   expect(html(...lex(source, {}))).toContain('<strong>this</strong>, with a <a ');
 });
 
-test('what people write is read as Marked reads it', () => {
+test('what people write is read as Marked reads it, which knows no footnotes', () => {
   const texts = Object.values(
     import.meta.glob<string>('../../../docs/**/*.md', { query: '?raw', import: 'default', eager: true }),
-  );
+  ).filter((text) => !/^\[\^/m.test(text));
   expect(texts.length).toBeGreaterThan(50);
   for (const text of texts) expect([...lex(text, {})]).toEqual([...new Lexer({ gfm: true }).lex(text)]);
 });

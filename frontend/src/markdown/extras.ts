@@ -4,6 +4,7 @@ import markedCjkFriendly from 'marked-cjk-friendly';
 
 export { fileFence } from './fences';
 export * from './formula';
+export { foldAt, Notes } from './notes';
 export { candidates, linkRef } from './paths';
 export { fittedTable } from './table';
 

@@ -9,6 +9,8 @@ export interface Places {
   /** Reports whether a file exists. */
   exists: (path: string) => Promise<boolean>;
   open: (path: string, line: number | undefined) => void;
+  /** Fetches a file that is shown as a picture. */
+  picture?: (path: string, signal: AbortSignal) => Promise<Blob>;
 }
 
 const key = Symbol('places');

@@ -1,7 +1,6 @@
-import DOMPurify from 'dompurify';
 import { describe, expect, test } from 'vitest';
 import { whole } from './blocks';
-import { clean, html } from './render';
+import { clean, html, purifier } from './render';
 
 function render(source: string): HTMLElement {
   const host = document.createElement('div');
@@ -60,7 +59,7 @@ test('what the sanitizer is not asked about holds nothing that it would change, 
     expect(host.querySelector('#behind')?.parentElement, source).toBe(host);
     host.lastElementChild?.remove();
     const before = host.innerHTML;
-    DOMPurify.sanitize(host, { IN_PLACE: true });
+    purifier.sanitize(host, { IN_PLACE: true });
     expect(host.innerHTML, source).toBe(before);
   }
 });
@@ -69,7 +68,7 @@ test('HTML is shown as it was written, so that nothing disappears', () => {
   expect(render('Use <MyComponent prop="1"> here').textContent?.trim()).toBe(
     'Use <MyComponent prop="1"> here',
   );
-  expect(render('<details>\nmore\n</details>').textContent).toContain('<details>\nmore\n</details>');
+  expect(render('<section>\nmore\n</section>').textContent).toContain('<section>\nmore\n</section>');
 });
 
 test('harmless inline markup works', () => {

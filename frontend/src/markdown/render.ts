@@ -8,6 +8,7 @@ import { goesLeft } from './direction';
 import type { Formula } from './formula';
 import { languageOf } from './highlight';
 import { drawing, extras } from './late';
+import type { Fold, Note, NoteRef } from './notes';
 import type { Places } from './places';
 import { hasLongLine, wraps } from './wrapping';
 
@@ -26,6 +27,16 @@ function escape(text: string): string {
     .replaceAll('"', '&quot;')
     .replaceAll("'", '&#39;');
 }
+
+/** Reports whether the text of a fence is a formula. */
+export function isMath(info: string | undefined): boolean {
+  return info?.trim() === 'math';
+}
+
+const pictureFile = /\.(?:png|jpe?g|gif|webp)$/i;
+const pictureInText = /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$/;
+/** Four megabytes in base64, as of the pictures that agents send. */
+const longestPicture = 5_600_000;
 
 /** Longer inline code may be broken at the end of a line. */
 const longestName = 40;
@@ -83,8 +94,10 @@ class SafeRenderer extends Renderer {
     return aimed(super.list(token), token.items[0]?.text ?? '');
   }
 
-  override code({ text, lang }: Tokens.Code): string {
-    return codeBox(lang, text);
+  override code({ raw, text, lang }: Tokens.Code): string {
+    return isMath(lang)
+      ? formula({ type: 'formula', raw, tex: text, display: true, block: true })
+      : codeBox(lang, text);
   }
 
   override codespan(token: Tokens.Codespan): string {
@@ -99,11 +112,20 @@ class SafeRenderer extends Renderer {
     return `<a href="${escape(url)}" title="${escape(title ? `${title} (${url})` : url)}">${text}</a>`;
   }
 
-  /** Images are never loaded, because the author of the text would learn that it was read. */
+  /**
+   * Images are not loaded from elsewhere, because the author of the text would learn that it was read. pictures.ts shows files and those
+   * whose bytes stand in the text.
+   */
   override image({ href, text }: Tokens.Image): string {
     const url = safeLink(href);
-    const label = escape(t('markdown.image', { name: text || href.slice(0, 120) }));
-    return url ? `<a href="${escape(url)}" title="${escape(url)}">${label}</a>` : this.#path(href, label);
+    const inText = pictureInText.test(href) && href.length <= longestPicture;
+    const name = text || (inText ? '' : href.slice(0, 120));
+    const label = escape(name === '' ? t('markdown.picture') : t('markdown.image', { name }));
+    if (url) return `<a href="${escape(url)}" title="${escape(url)}">${label}</a>`;
+    const link = inText ? label : this.#path(href, label);
+    const shown = inText || (link.startsWith('<a') && pictureFile.test(href));
+    if (!shown) return link;
+    return `<span class="picture" data-picture="${escape(href)}" data-name="${escape(name || t('markdown.picture'))}">${link}</span>`;
   }
 
   override table(token: Tokens.Table): string {
@@ -121,7 +143,7 @@ class SafeRenderer extends Renderer {
 }
 
 const tags =
-  'a b blockquote br button code del div em h1 h2 h3 h4 h5 h6 hr i kbd li mark ol p pre s span strong sub sup table tbody td th thead tr u ul'.split(
+  'a b blockquote br button code del details div em h1 h2 h3 h4 h5 h6 hr i kbd li mark ol p pre s span strong sub summary sup table tbody td th thead tr u ul'.split(
     ' ',
   );
 const attributes = [
@@ -130,12 +152,18 @@ const attributes = [
   'aria-pressed',
   'class',
   'colspan',
+  'data-back',
   'data-copy',
   'data-language',
+  'data-note',
+  'data-name',
+  'data-noted',
   'data-path',
+  'data-picture',
   'data-wrap',
   'dir',
   'href',
+  'open',
   'role',
   'rowspan',
   'start',
@@ -174,17 +202,47 @@ function inMath(tex: string, display: boolean, source: string): string {
   return `${why}><code>${escape(source)}</code>`;
 }
 
+/** Renders a reference as a button that goes to its footnote, which may be in another block. */
+function noteRef({ id, notes }: NoteRef): string {
+  const name = notes.nameOf(id);
+  const label = escape(t('note.go', { name }));
+  return `<sup><button type="button" class="ref" data-note="${escape(id)}" aria-label="${label}" title="${label}">${escape(name)}</button></sup>`;
+}
+
+function note(one: Note): string {
+  const { id, notes, tokens } = one;
+  const label = escape(t('note.back'));
+  const back = `<button type="button" class="ref" data-back="${escape(id)}" aria-label="${label}" title="${label}">↩</button>`;
+  return `<div class="note" tabindex="-1" data-noted="${escape(id)}"><span class="number">${escape(notes.nameOf(id))}</span><div>${parser.parse(tokens)}</div>${back}</div>`;
+}
+
+function fold({ open, summary, tokens }: Fold): string {
+  const name = parser.parseInline(summary).trim() || escape(t('fold.name'));
+  return `<details${open ? ' open' : ''}><summary>${name}</summary><div class="inside">${parser.parse(tokens)}</div></details>`;
+}
+
 const place = /<(?:span|div) class="place">(\d+)<\/(?:span|div)>/g;
 
 const renderer = new SafeRenderer();
 const parser = new Parser({
   gfm: true,
   renderer,
-  extensions: { childTokens: {}, renderers: { formula: (token) => formula(token as unknown as Formula) } },
+  extensions: {
+    childTokens: {},
+    renderers: {
+      formula: (token) => formula(token as unknown as Formula),
+      noteRef: (token) => noteRef(token as unknown as NoteRef),
+      note: (token) => note(token as unknown as Note),
+      fold: (token) => fold(token as unknown as Fold),
+    },
+  },
 });
 
+/** The page's own sanitizer: Mermaid uses the library's shared one, which must keep its usual configuration. */
+export const purifier = DOMPurify(window);
+
 // Set once: reading the configuration for every block would cost more than the block.
-DOMPurify.setConfig({
+purifier.setConfig({
   ALLOWED_TAGS: tags,
   ALLOWED_ATTR: attributes,
   ALLOW_DATA_ATTR: false,
@@ -192,8 +250,13 @@ DOMPurify.setConfig({
   ADD_URI_SAFE_ATTR: [
     'align',
     'colspan',
+    'data-back',
     'data-language',
+    'data-note',
+    'data-name',
+    'data-noted',
     'data-path',
+    'data-picture',
     'dir',
     'rowspan',
     'start',
@@ -235,7 +298,7 @@ export function clean(unsafe: string): string {
   if (plain(unsafe)) return unsafe;
   const host = inert.createElement('div');
   host.innerHTML = unsafe;
-  DOMPurify.sanitize(host, { IN_PLACE: true });
+  purifier.sanitize(host, { IN_PLACE: true });
   return host.innerHTML;
 }
 

@@ -206,8 +206,9 @@ describe('a table', () => {
 
 describe('what would not be seen', () => {
   test.each([
-    ['[^1]: word', '[^1]: word'],
-    ['Text[^1].\n\n[^1]: https://example.com/a', '[^1]: https://example.com/a'],
+    ['[^1]: word', 'word'],
+    ['Text[^1].\n\n[^1]: https://example.com/a', 'https://example.com/a'],
+    ['Text[^1].', '[^1]'],
     ['&lt;b&gt; &amp; &copy;', '<b> & ©'],
     ['- [ ] open\n- [x] done', '☑ done'],
     ['<thinking>so</thinking>', '<thinking>so</thinking>'],

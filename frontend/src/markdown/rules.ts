@@ -1,5 +1,6 @@
-import { Lexer, Tokenizer, type MarkedOptions, type Tokens, type TokensList } from 'marked';
+import { Lexer, Tokenizer, type MarkedOptions, type Token, type Tokens, type TokensList } from 'marked';
 import { extras } from './late';
+import type { Notes } from './notes';
 
 // The deviations of the parser from GFM, and its limits on time.
 
@@ -44,13 +45,19 @@ function mayHoldFormula(text: string): boolean {
 
 const fileOfMarkdown = /(?:```|~~~)[^\n]*(?:md|mark|mk|mdown)/i;
 
+const hasFold = /^ {0,3}<details/im;
+const mathFence = /^ *(?:```|~~~)[ \t]*math\b/m;
+
 /** Reports whether a text needs the parts that are loaded late. */
 export function wantsMore(text: string): boolean {
   return (
     text.includes('|') ||
     text.includes('](') ||
     mayHoldFormula(text) ||
+    text.includes('[^') ||
+    hasFold.test(text) ||
     fileOfMarkdown.test(text) ||
+    mathFence.test(text) ||
     cjk.test(text)
   );
 }
@@ -74,6 +81,8 @@ class Rules extends Tokenizer {
   readonly #cjk: boolean;
   readonly #extras: Extras | undefined;
   readonly #formulas: Extras | undefined;
+  readonly #folds: Extras | undefined;
+  readonly #notes: Notes | undefined;
   readonly #ended: boolean;
   #depth = 0;
   /** The last texts that were searched for marks, with their formulas masked. */
@@ -86,6 +95,11 @@ class Rules extends Tokenizer {
     this.#cjk = cjk.test(text);
     this.#extras = wantsMore(text) ? extras.now : undefined;
     this.#formulas = mayHoldFormula(text) ? this.#extras : undefined;
+    this.#folds = hasFold.test(text) ? this.#extras : undefined;
+    const notes = text.includes('[^') && this.#extras ? new this.#extras.Notes(text) : undefined;
+    this.#notes = notes?.any ? notes : undefined;
+    // What refers to a footnote often stands in a block that is finished before the footnote comes.
+    if (this.#notes && !ended) this.unsure = true;
     this.#left = 1_000_000 + 16 * text.length;
     this.#wild = noList.test(text);
   }
@@ -182,23 +196,66 @@ class Rules extends Tokenizer {
     return made && { ...made, raw: found.slice(0, found.length - (fitted.length - made.raw.length)) };
   }
 
-  /** Returns the rules for formulas; null for a text without formulas. */
+  /** Returns the rules for formulas, footnotes and folds; null for a text without them. */
   extensions(): NonNullable<MarkedOptions['extensions']> | null {
     const formulas = this.#formulas;
-    if (!formulas) return null;
+    const folds = this.#folds;
+    const notes = this.#notes;
+    if (!formulas && !folds && !notes) return null;
     return {
       renderers: {},
       childTokens: {},
-      block: [(text) => this.#blockFormula(text, formulas)],
-      startBlock: [(paragraph) => formulas.formulaWithin(paragraph)],
+      block: [
+        (text) => (formulas ? this.#blockFormula(text, formulas) : undefined),
+        (text) => (folds && /^ {0,3}</.test(text) ? this.#fold(text, folds) : undefined),
+        (text) => (notes && /^ {0,3}\[\^/.test(text) ? this.#note(text, notes) : undefined),
+      ],
+      startBlock: [
+        (paragraph) => (formulas ? formulas.formulaWithin(paragraph) : -1),
+        (paragraph) => (notes ? paragraph.search(/\n {0,3}\[\^[^\]\s]{1,64}\]:/) + 1 || -1 : -1),
+      ],
       inline: [
         (text, tokens) =>
-          /^[$\\]/.test(text)
+          formulas && /^[$\\]/.test(text)
             ? (formulas.phraseFormula(text, tokens.at(-1)?.raw ?? '') as Tokens.Generic | undefined)
             : undefined,
+        (text) => (text.startsWith('[^') ? (notes?.ref(text) as Tokens.Generic | undefined) : undefined),
       ],
-      startInline: [(text) => text.indexOf('$')],
+      startInline: [
+        (text) => (formulas ? text.indexOf('$') : -1),
+        (text) => (notes ? text.indexOf('[^') : -1),
+      ],
     };
+  }
+
+  #fold(text: string, folds: Extras): Tokens.Generic | undefined {
+    return this.#within(() => {
+      const found = folds.foldAt(text);
+      if (!found) return undefined;
+      const { raw, open, summary, words } = found;
+      return {
+        type: 'fold',
+        raw,
+        open,
+        summary: this.#inline(summary),
+        tokens: this.lexer.blockTokens(words, []),
+      };
+    });
+  }
+
+  #note(text: string, notes: Notes): Tokens.Generic | undefined {
+    return this.#within(() => {
+      const found = this.#extras?.Notes.source(text);
+      if (!found) return undefined;
+      const { raw, id, words } = found;
+      return { type: 'note', raw, id, notes, tokens: this.lexer.blockTokens(words, []) };
+    });
+  }
+
+  #inline(text: string): Token[] {
+    const tokens: Token[] = [];
+    this.lexer.inline(text, tokens);
+    return tokens;
   }
 
   #blockFormula(text: string, formulas: Extras): Tokens.Generic | undefined {
