@@ -64,9 +64,11 @@ const scroll = (app, step) =>
       new Promise((done) => {
         const found = { numbers: [], jumps: 0, blank: 0, most: 0 };
         let middle, stood, still = 0, went = 0;
+        // Near the edge of the text: a table is as wide as its columns.
+        const edge = log.querySelector(".markdown").getBoundingClientRect().left + 40;
         const at = (part) => {
           const box = log.getBoundingClientRect();
-          return document.elementFromPoint(box.left + box.width / 2, box.top + box.height * part);
+          return document.elementFromPoint(edge, box.top + box.height * part);
         };
         const frame = () => {
           if (middle?.isConnected && Math.abs(middle.getBoundingClientRect().top - stood + went) > 2) found.jumps++;
