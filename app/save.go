@@ -41,14 +41,18 @@ func save(ctx context.Context, api http.Handler, source string, choose ask) (str
 	return s.finish(ctx.Err())
 }
 
-// exported says whether a path of the API is that of an export: nothing else ends up in a file.
+// exported says whether a path of the API is that of an export or of an entry's output: nothing else ends up in a file.
 func exported(source string) bool {
 	u, err := url.Parse(source)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.Path != u.EscapedPath() {
 		return false
 	}
 	parts := strings.Split(u.Path, "/")
-	return len(parts) == 5 && parts[1] == "client" && parts[2] == "sessions" && parts[3] != "" && parts[4] == "export"
+	if len(parts) < 5 || parts[1] != "client" || parts[2] != "sessions" || parts[3] == "" {
+		return false
+	}
+	output := len(parts) == 8 && parts[4] == "entries" && parts[5] != "" && parts[6] == "output" && parts[7] == "text"
+	return output || len(parts) == 5 && parts[4] == "export"
 }
 
 // saving is the response that becomes a file.

@@ -184,6 +184,11 @@ func Stored(ctx context.Context, q Queryer, id string, seq int64) (data string, 
 	return dataOf(q.QueryRowContext(ctx, `SELECT data FROM entry WHERE id = ? AND seq = ?`, id, seq))
 }
 
+// ByID returns the entry of a session with an id; nil when there is none.
+func (l *Library) ByID(ctx context.Context, session, id string) (*transcript.Entry, error) {
+	return first(l.list(ctx, `SELECT data FROM entry WHERE session = ? AND id = ?`, session, id))
+}
+
 func dataOf(row *sql.Row) (data string, err error) {
 	err = row.Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {

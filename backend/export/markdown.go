@@ -101,7 +101,8 @@ func (m *markdown) entry(e transcript.Entry) {
 		m.print("\n<details><summary>Thought</summary>\n\n%s\n\n</details>\n", acp.Fenced("", e.Text))
 	case "tool":
 		m.says(m.agent)
-		m.tool(e.Tool)
+		tool := e.Tool.Marked()
+		m.tool(&tool)
 	case "plan":
 		m.says(m.agent)
 		m.print("\n")

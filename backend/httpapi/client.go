@@ -360,8 +360,9 @@ func (c *Client) sessionRoutes() {
 }
 
 type plainText struct {
-	Type string `header:"Content-Type"`
-	Body []byte
+	Type        string `header:"Content-Type"`
+	Disposition string `header:"Content-Disposition"`
+	Body        []byte
 }
 
 func (c *Client) turnRoutes() {
@@ -432,6 +433,7 @@ func (c *Client) requestRoutes() {
 			return answer(requestList{list}, err)
 		})
 	c.requestParts()
+	c.outputs()
 	huma.Register(c.api, op("answer", http.MethodPost, "requests/{id}/answer", "Answer a request; the first answer wins", http.StatusNoContent),
 		func(ctx context.Context, in *struct {
 			ID      string `path:"id" maxLength:"64"`

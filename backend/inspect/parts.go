@@ -38,7 +38,7 @@ func WholeCall(ctx context.Context, j journal.Journal, c Call, pending []journal
 		}
 		if patch, ok := patchOf(f, c.Tool.ToolCallID); ok {
 			found = true
-			transcript.ApplyToolCall(&tool, patch, func(s string) string { return s }, validRaw)
+			transcript.ApplyToolCall(&tool, patch, func(_, s string) string { return s }, func(_ string, raw json.RawMessage) json.RawMessage { return validRaw(raw) })
 		}
 	}
 	if err := j.Between(ctx, c.Session, c.Told, c.Frame, journal.In, apply); err != nil {
@@ -148,7 +148,11 @@ func (i *Inspector) PartPage(ctx context.Context, request string, part, offset, 
 	if part >= len(list) || offset > len(list[part].Text) {
 		return PartPage{}, fmt.Errorf("part %d of request %s at %d: %w", part, request, offset, refusal.ErrNotFound)
 	}
-	text := list[part].Text
+	return pageOf(list[part].Text, offset, limit), nil
+}
+
+// pageOf returns the page of a text that begins at an offset within the text.
+func pageOf(text string, offset, limit int) PartPage {
 	for offset > 0 && offset < len(text) && !utf8.RuneStart(text[offset]) {
 		offset--
 	}
@@ -159,7 +163,7 @@ func (i *Inspector) PartPage(ctx context.Context, request string, part, offset, 
 	if end := pageEnd(page.Text, limit); end < len(page.Text) {
 		page.Text, page.Next = page.Text[:end], offset+end
 	}
-	return page, nil
+	return page
 }
 
 // pageEnd returns the end of a page of at most limit bytes: behind a line, or else behind a character.

@@ -124,6 +124,7 @@ func (b *inbox) readPermission(r *requests.Pending, params json.RawMessage) bool
 	}
 	transcript.PatchToolCall(&tool, patch)
 	r.Clipped = tool.Clipped()
+	tool = tool.Begun() // the record of a request goes to every surface, and says in the text that a text goes on
 	// Some permissions have no title (title: null) and a tool call that was not reported before.
 	r.ToolCallID, r.Tool, r.Title = tool.ToolCallID, &tool, cmp.Or(tool.Title, tool.Name, tool.Kind)
 	if r.Clipped {

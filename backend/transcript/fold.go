@@ -38,6 +38,7 @@ type Fold struct {
 	session    string
 	Limit      int                         // bytes of Text; MaxText
 	Said       func(e *Entry, text string) // called with every text of a message, also beyond the limit; nil = not called
+	Whole      string                      // the id of the entry of a tool call whose texts are not cut; "" = none
 	generation int64
 	turn       string
 	replaying  bool
@@ -710,7 +711,7 @@ func planItems(steps []acp.PlanItem) []PlanItem {
 	for i, s := range steps {
 		item := PlanItem{Content: ClipText(s.Content), Priority: Clip(s.Priority, maxLabel), Status: Clip(s.Status, maxLabel)}
 		if room -= len(record.JSON(item)); room < 0 {
-			return append(list, PlanItem{Content: fmt.Sprintf("… %d more steps, kept in the journal", len(steps)-i), Status: "pending"})
+			return append(list, PlanItem{Content: fmt.Sprintf("… %d more steps", len(steps)-i), Status: "pending"})
 		}
 		list = append(list, item)
 	}
@@ -728,7 +729,7 @@ func (t *Fold) patchTool(f journal.Frame, e *Entry, p acp.ToolCallPatch) {
 		}
 	}
 	cutOff := e.Tool.Status == "cancelled"
-	PatchToolCall(e.Tool, p)
+	t.patch(e)(e.Tool, p)
 	switch {
 	case e.hasEnded() && (e.Tool.EndedAt == nil || cutOff):
 		e.Tool.EndedAt = &record.Time{Time: f.At}
@@ -752,7 +753,7 @@ func (t *Fold) patchTool(f journal.Frame, e *Entry, p acp.ToolCallPatch) {
 func (t *Fold) begunAnew(f journal.Frame, p acp.ToolCallPatch) {
 	e := t.tools[p.ToolCallID]
 	if e != nil {
-		if e.givesWay(t.turn, p) {
+		if e.givesWay(t.turn, p, t.patch(e)) {
 			t.giveUp(f, p.ToolCallID)
 		}
 		return
@@ -771,29 +772,25 @@ func (t *Fold) giveUp(f journal.Frame, id string) {
 	}
 }
 
-// PatchToolCall applies an update to a tool call, within the bounds of an entry.
-func PatchToolCall(tool *ToolCall, p acp.ToolCallPatch) {
-	ApplyToolCall(tool, p, ClipText, ClipRaw)
-}
-
-// ApplyToolCall applies an update to a tool call. The functions text and value may shorten texts and values.
-func ApplyToolCall(tool *ToolCall, p acp.ToolCallPatch, text func(string) string, value func(json.RawMessage) json.RawMessage) {
-	set := func(to *string, from *string) {
+// ApplyToolCall applies an update to a tool call. The functions text and value may shorten texts and values; path is the JSON pointer of the
+// text or value in the tool call.
+func ApplyToolCall(tool *ToolCall, p acp.ToolCallPatch, text func(path, s string) string, value func(path string, raw json.RawMessage) json.RawMessage) {
+	set := func(path string, to *string, from *string) {
 		if from != nil {
-			*to = text(*from)
+			*to = text(path, *from)
 		}
 	}
-	set(&tool.Title, p.Title)
-	set(&tool.Name, p.Name)
-	set(&tool.Kind, p.Kind)
-	set(&tool.Status, p.Status)
+	set("/title", &tool.Title, p.Title)
+	set("/name", &tool.Name, p.Name)
+	set("/kind", &tool.Kind, p.Kind)
+	set("/status", &tool.Status, p.Status)
 	if p.Parent != "" {
 		tool.Parent = p.Parent
 	}
 	if p.Content != nil {
 		tool.Content = make([]json.RawMessage, len(*p.Content))
 		for i, item := range *p.Content {
-			tool.Content[i] = value(item)
+			tool.Content[i] = value(fmt.Sprintf("/content/%d", i), item)
 		}
 	}
 	if p.Locations != nil {
@@ -803,16 +800,21 @@ func ApplyToolCall(tool *ToolCall, p acp.ToolCallPatch, text func(string) string
 		}
 	}
 	if p.RawInput != nil {
-		tool.RawInput = value(p.RawInput)
+		tool.RawInput = value("/rawInput", p.RawInput)
 	}
 	if p.RawOutput != nil {
-		tool.RawOutput = value(p.RawOutput)
+		tool.RawOutput = value("/rawOutput", p.RawOutput)
 	}
 }
 
 // ClipRaw returns a JSON value that is small enough to be shown: long texts in the value are cut, see [Clip], and images keep their data up
 // to maxImage. A small value comes back unchanged. Data that is no JSON becomes a text, because no record could hold the data itself.
 func ClipRaw(raw json.RawMessage) json.RawMessage {
+	return clipRaw("", raw, func(_, text string) string { return ClipText(text) })
+}
+
+// clipRaw is ClipRaw with a function that shortens the texts. path is the JSON pointer of the value.
+func clipRaw(path string, raw json.RawMessage, text func(path, s string) string) json.RawMessage {
 	deep := TooDeep(raw)
 	if len(raw) == 0 || len(raw) <= MaxItem && !deep && json.Valid(raw) {
 		return raw
@@ -821,7 +823,7 @@ func ClipRaw(raw json.RawMessage) json.RawMessage {
 	if deep || json.Unmarshal(raw, &v) != nil {
 		v = string(raw)
 	}
-	short, err := json.Marshal(clipValue(v))
+	short, err := json.Marshal(clipValue(path, v, text))
 	if err != nil {
 		return nil
 	}
@@ -853,13 +855,13 @@ func TooDeep(raw json.RawMessage) bool {
 
 const maxImage = 8 << 20
 
-func clipValue(v any) any {
+func clipValue(path string, v any, text func(path, s string) string) any {
 	switch v := v.(type) {
 	case string:
-		return ClipText(v)
+		return text(path, v)
 	case []any:
 		for i := range v {
-			v[i] = clipValue(v[i])
+			v[i] = clipValue(fmt.Sprintf("%s/%d", path, i), v[i], text)
 		}
 	case map[string]any:
 		data, isText := v["data"].(string)
@@ -868,7 +870,7 @@ func clipValue(v any) any {
 			if k == "data" && isText && hasType && len(data) <= maxImage {
 				continue
 			}
-			v[k] = clipValue(v[k])
+			v[k] = clipValue(path+"/"+pointerName.Replace(k), v[k], text)
 		}
 	}
 	return v

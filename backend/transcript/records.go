@@ -136,6 +136,7 @@ type ToolCall struct {
 	Locations  []Location        `json:"locations,omitempty"`
 	RawInput   json.RawMessage   `json:"rawInput,omitempty"`
 	RawOutput  json.RawMessage   `json:"rawOutput,omitempty"`
+	Cut        []Cut             `json:"cut,omitempty" doc:"Texts of the call that are shown without their middle"`
 	Parent     string            `json:"parent,omitempty" doc:"Tool call that this tool call belongs to, such as the call of a subagent"`
 	StartedAt  record.Time       `json:"startedAt"`
 	EndedAt    *record.Time      `json:"endedAt,omitempty"`
@@ -369,7 +370,7 @@ func (e *Entry) hasRoom(block json.RawMessage) bool {
 
 // givesWay reports whether a patch with the id of this call begins another call: this call was cut off with another turn, or this call has
 // ended, and the patch is of a running call or has other contents. A patch that only repeats the end of this call begins no other call.
-func (e *Entry) givesWay(turn string, p acp.ToolCallPatch) bool {
+func (e *Entry) givesWay(turn string, p acp.ToolCallPatch, patch func(*ToolCall, acp.ToolCallPatch)) bool {
 	if turn != "" && e.Turn != turn && e.Tool.Status == "cancelled" {
 		return true
 	}
@@ -380,7 +381,7 @@ func (e *Entry) givesWay(turn string, p acp.ToolCallPatch) bool {
 		return true
 	}
 	after := *e.Tool
-	PatchToolCall(&after, p)
+	patch(&after, p)
 	return e.Tool.loses(after)
 }
 
@@ -419,11 +420,9 @@ func (x *Exit) Status() (text string) {
 	return text
 }
 
-// Clipped reports whether a text of the tool call was cut.
+// Clipped reports whether a text that is decided about was cut: of the title, the input or the content of the tool call.
 func (t *ToolCall) Clipped() bool {
-	mark := []byte(ClippedMark)
-	return bytes.Contains([]byte(t.Title), mark) || bytes.Contains(t.RawInput, mark) ||
-		slices.ContainsFunc(t.Content, func(raw json.RawMessage) bool { return bytes.Contains(raw, mark) })
+	return slices.ContainsFunc(t.Cut, func(c Cut) bool { return !strings.HasPrefix(c.Path, "/rawOutput") })
 }
 
 // SearchText returns the text by which a search finds an entry: spoken text, and the input and output of tools and programs.

@@ -20,7 +20,7 @@ func (t *findable) add(text string) {
 	t.text.WriteByte('\n')
 }
 
-func (t *findable) printed(text string) { t.add(printed(text)) }
+func (t *findable) printed(text string) { t.add(Printed(text)) }
 
 // eachText calls f with the texts in a value of a tool, found by the usual names of fields. Other fields hold numbers, names and the bytes
 // of files.
@@ -43,9 +43,9 @@ func eachText(v any, f func(string)) {
 // which the program writes.
 const runningOutput = 16 << 10
 
-// printed returns a program's output as people see it: without escape sequences, and with the final state of each line that was
+// Printed returns a program's output as people see it: without escape sequences, and with the final state of each line that was
 // overwritten.
-func printed(text string) string {
+func Printed(text string) string {
 	text = withoutEscapes(text)
 	if !strings.Contains(text, "\r") {
 		return text

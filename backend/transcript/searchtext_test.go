@@ -18,7 +18,7 @@ func TestPrinted(t *testing.T) {
 		"\x1b]0;no end \x1b":    "]0;no end ",
 		"\x1b(B\x1b=\x1bM.":     "=.",
 	} {
-		if got := printed(text); got != want {
+		if got := Printed(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

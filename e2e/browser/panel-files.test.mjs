@@ -389,11 +389,19 @@ test("terminals outlive the tab and the page, and the agent's programs stand bes
   const { id } = await desk.session();
   await until("no terminal", async () => (await desk.api("GET", `/client/sessions/${id}/shells`)).items.length === 0);
 
-  // Output that is too long for its row opens beside the conversation, whole.
+  // Output that is too long for its row shows both ends; the rest opens in pages, and beside the conversation.
   await app.page.keyboard.press("Alt+N");
   await app.begin("Printer", desk.work);
   await app.turn("print");
-  await app.button("Show 400 earlier lines in the side panel", app.log).click();
+  await app.button("… 400 lines between", app.log).click();
+  await app.log.getByRole("searchbox", { name: "Find in the output" }).fill("LINE 321");
+  await app.page.keyboard.press("Enter");
+  await app.log.locator("mark", { hasText: "line 321" }).waitFor();
+  await looks.at(app.page, "output-pages");
+  const saving = app.page.waitForEvent("download");
+  await app.button("Save the whole output", app.log).click();
+  assert.equal((await saving).suggestedFilename(), "output.txt");
+  await app.button("Show in the side panel", app.log).click();
   const whole = app.panel.getByRole("region").filter({ hasText: "line 600" });
   await whole.getByText("line 1\n").first().waitFor();
   await looks.at(app.page, "panel-output");

@@ -1177,6 +1177,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{id}/entries/{entry}/output": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a page of an output of an entry, from the journal */
+        get: operations["readOutput"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/entries/{entry}/output/matches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Find lines in an output of an entry */
+        get: operations["findInOutput"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/entries/{entry}/output/text": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the whole text of an output of an entry */
+        get: operations["outputText"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{id}/entries/{entry}/text": {
         parameters: {
             query?: never;
@@ -2479,6 +2530,25 @@ export interface components {
             amount: number;
             currency: string;
         };
+        Cut: {
+            /**
+             * Format: int64
+             * @description Offset in the text at which bytes are left out, in UTF-16 units
+             */
+            at: number;
+            /**
+             * Format: int64
+             * @description Bytes of UTF-8 that are left out; GET …/entries/{entry}/output has them
+             */
+            bytes: number;
+            /**
+             * Format: int64
+             * @description Line ends among the bytes
+             */
+            lines: number;
+            /** @description JSON pointer of the text in the tool call, such as /content/0/newText */
+            path: string;
+        };
         Definition: {
             args?: string[];
             /** @description Program: an absolute path, or a name that is looked up on PATH */
@@ -3353,6 +3423,59 @@ export interface components {
             session?: string;
             /** @description What that one was called then */
             title?: string;
+        };
+        OutputMatch: {
+            /**
+             * Format: int64
+             * @description Number of the line, from 1
+             */
+            line: number;
+            /**
+             * Format: int64
+             * @description Of the line, in bytes of UTF-8; a page may begin there
+             */
+            offset: number;
+            /** @description The line without escape sequences; the begin of a long line */
+            text: string;
+        };
+        OutputMatches: {
+            items: components["schemas"]["OutputMatch"][];
+            /** @description There are more lines than the limit */
+            more?: boolean;
+        };
+        OutputPage: {
+            /**
+             * Format: int64
+             * @description The number of its first line, from 1
+             */
+            line: number;
+            /**
+             * Format: int64
+             * @description Of the whole text
+             */
+            lines: number;
+            /**
+             * Format: int64
+             * @description Where the next page begins; absent on the last page
+             */
+            next?: number;
+            /**
+             * Format: int64
+             * @description In bytes of UTF-8
+             */
+            offset: number;
+            /**
+             * Format: int64
+             * @description Where the page before begins; 0 on the first page
+             */
+            previous: number;
+            /**
+             * Format: int64
+             * @description Of the whole text
+             */
+            size: number;
+            /** @description Ends at the end of a line where one ends within the page; of a diff a line begins with +, -, a blank or @@ */
+            text: string;
         };
         PageKnownWorkspace: {
             items: components["schemas"]["KnownWorkspace"][];
@@ -4558,6 +4681,8 @@ export interface components {
         ToolCall: {
             /** @description ACP tool call content: content, diff, terminal */
             content?: unknown[];
+            /** @description Texts of the call that are shown without their middle */
+            cut?: components["schemas"]["Cut"][];
             /** Format: date-time */
             endedAt?: string;
             /** @description ACP tool kind: read, edit, delete, move, search, execute, think, fetch, switch_mode, other */
@@ -8843,6 +8968,147 @@ export interface operations {
             };
         };
     };
+    readOutput: {
+        parameters: {
+            query?: {
+                /** @description JSON pointer of the text in the tool call, such as the path of a cut; of a diff, such as /content/0, its patch is returned. Empty: the output of a program */
+                at?: string;
+                /** @description Byte offset: 0, or one that a page or a match has told */
+                offset?: number;
+                /** @description Maximum number of bytes of text */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+                entry: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OutputPage"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    findInOutput: {
+        parameters: {
+            query: {
+                /** @description As of the output's pages */
+                at?: string;
+                /** @description Text, regardless of the case of letters */
+                q: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+                entry: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OutputMatches"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    outputText: {
+        parameters: {
+            query?: {
+                /** @description As of the output's pages */
+                at?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+                entry: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Content-Disposition"?: string;
+                    "Content-Type"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string;
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     entryText: {
         parameters: {
             query?: never;
@@ -8858,6 +9124,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    "Content-Disposition"?: string;
                     "Content-Type"?: string;
                     [name: string]: unknown;
                 };
@@ -9087,6 +9354,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    "Content-Disposition"?: string;
                     "Content-Type"?: string;
                     [name: string]: unknown;
                 };

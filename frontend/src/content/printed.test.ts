@@ -74,19 +74,32 @@ test('another text begins anew', () => {
   expect(brief(one.excerpt().runs)).toEqual(['other']);
 });
 
-test('of a long output the end is shown, and how many lines are not', () => {
-  const long = printed(Array.from({ length: 500 }, (_, n) => `line ${n}`).join('\n') + '\n\n');
+const numbered = (count: number) => Array.from({ length: count }, (_, n) => `line ${n}`).join('\n');
+
+test('of a long output the head and the tail are shown, and how many lines are between', () => {
+  const long = printed(numbered(500) + '\n\n');
   const part = long.excerpt();
+  expect(textOf(part.head)).toBe(numbered(30));
   expect(part.hidden).toBe(300);
-  expect(textOf(part.runs).startsWith('line 300\n')).toBe(true);
+  expect(textOf(part.runs).startsWith('line 330\n')).toBe(true);
   expect(textOf(part.runs).endsWith('line 499')).toBe(true);
-  expect(textOf(long.excerpt(true).runs).startsWith('line 0\n')).toBe(true);
+  expect(textOf(long.excerpt(true).runs)).toBe(numbered(500));
+  expect(printed(numbered(200)).excerpt().hidden).toBe(0);
+});
+
+test('the two ends of a text without its middle are cut on their inner sides', () => {
+  const head = printed(numbered(100) + '\n').excerpt(false, 'head');
+  expect([textOf(head.head), head.hidden, textOf(head.runs)]).toEqual([numbered(30), 70, '']);
+  const tail = printed(numbered(500)).excerpt(false, 'tail');
+  expect([textOf(tail.head), tail.hidden]).toEqual(['', 330]);
+  expect(textOf(tail.runs).endsWith('line 499')).toBe(true);
 });
 
 test('one endless line is cut as well', () => {
-  const { runs } = printed(
+  const { head, cut, runs } = printed(
     'a\n' + 'x'.repeat(mostBytes) + '\u001b[31m' + 'y'.repeat(mostBytes / 2),
   ).excerpt();
+  expect([textOf(head), cut]).toEqual(['a', mostBytes / 2]);
   expect(textOf(runs).length).toBe(mostBytes);
   expect(runs.at(-1)?.text.length).toBe(mostBytes / 2);
 });
@@ -107,6 +120,11 @@ test('what changes its colour all the time is coloured at its end alone, and los
 });
 
 test('a short output is whole', () => {
-  expect(printed('a\nb').excerpt()).toEqual({ runs: [{ text: 'a\nb', look: undefined }], hidden: 0 });
-  expect(printed('\n\n').excerpt()).toEqual({ runs: [], hidden: 0 });
+  expect(printed('a\nb').excerpt()).toEqual({
+    head: [],
+    hidden: 0,
+    cut: 0,
+    runs: [{ text: 'a\nb', look: undefined }],
+  });
+  expect(printed('\n\n').excerpt()).toEqual({ head: [], hidden: 0, cut: 0, runs: [] });
 });

@@ -13,13 +13,21 @@ export interface Run {
 type Line = Run[];
 
 interface Excerpt {
-  runs: readonly Run[];
-  /** The number of lines left out at the start. */
+  /** The first lines, where lines between them and the last lines are left out. */
+  head: readonly Run[];
+  /** The number of lines left out. */
   hidden: number;
+  /** The number of characters left out of lines that are too long. */
+  cut: number;
+  /** The last lines. */
+  runs: readonly Run[];
 }
 
 const mostLines = 200;
 export const mostBytes = 64 * 1024;
+/** The part of both that shows the head. */
+const headLines = 30;
+const headBytes = mostBytes / 4;
 /** The largest number of runs, since each run may become an element. When a person asks for all, ten times as many are shown. */
 const mostRuns = 2_000;
 
@@ -91,24 +99,60 @@ export class Printed {
       .replace(/\n+$/, '');
   }
 
-  /** Returns the last lines: programs print errors at the end. */
-  excerpt(all = false): Excerpt {
-    let end = this.#lines.length;
-    while (end > 0 && this.#lines[end - 1]?.length === 0) end--;
-    let from = all ? 0 : Math.max(0, end - mostLines);
-    let size = 0;
-    for (let n = end - 1; n >= from && !all; n--) {
-      size += lengthOf(this.#lines[n] ?? []) + 1;
-      if (size > mostBytes) from = Math.min(n + 1, end - 1);
-    }
-    const runs: Run[] = [];
-    for (const [n, line] of this.#lines.slice(from, end).entries()) {
-      if (n > 0) push(runs, { text: '\n' });
-      for (const run of all ? line : tail(line)) push(runs, run);
-    }
-    const over = runs.length - mostRuns * (all ? 10 : 1);
-    return { runs: over > 0 ? endOf(runs, over) : runs, hidden: from };
+  /** Returns the first and the last lines, or all. Programs print errors at the end, so more of the end is shown. */
+  excerpt(all = false, ends: 'both' | 'head' | 'tail' = 'both'): Excerpt {
+    const lines = this.#lines;
+    let end = lines.length;
+    if (ends !== 'head') while (end > 0 && lines[end - 1]?.length === 0) end--;
+    else if (lines[end - 1]?.length === 0) end--; // the end of the last line
+    const whole = all || (ends === 'both' && fits(lines, end));
+    const to = whole || ends === 'tail' ? 0 : count(lines, 0, end, headLines, headBytes);
+    const rest = ends === 'head' && !whole ? 0 : mostLines - headLines;
+    const from = whole ? 0 : end - count(lines, to, end, rest, mostBytes - headBytes, true);
+    const head = joined(lines.slice(0, to));
+    const tail = lines.slice(from, end).map((line) => (whole ? line : cutLine(line)));
+    const runs = joined(tail);
+    const cut = whole ? 0 : lines.slice(from, end).reduce((sum, line) => sum + over(line), 0);
+    const many = runs.length - mostRuns * (all ? 10 : 1);
+    return {
+      head: head.slice(0, mostRuns),
+      hidden: from - to,
+      cut,
+      runs: many > 0 ? endOf(runs, many) : runs,
+    };
   }
+}
+
+/** Reports whether the first lines are short enough to be shown whole. */
+function fits(lines: readonly Line[], end: number): boolean {
+  return end <= mostLines && count(lines, 0, end, end, mostBytes) === end;
+}
+
+/** Counts the lines between two numbers, from the first or the last on, that are within limits of lines and characters. The last is at least one. */
+function count(
+  lines: readonly Line[],
+  from: number,
+  to: number,
+  most: number,
+  size: number,
+  backwards = false,
+): number {
+  let n = 0;
+  for (let sum = 0; n < Math.min(most, to - from); n++) {
+    sum += lengthOf(lines[backwards ? to - 1 - n : from + n] ?? []) + 1;
+    if (sum > size + 1) return backwards ? Math.max(n, 1) : n;
+  }
+  return n;
+}
+
+/** Returns the runs of lines, with line ends between them. */
+function joined(lines: readonly Line[]): Run[] {
+  const runs: Run[] = [];
+  for (const [n, line] of lines.entries()) {
+    if (n > 0) push(runs, { text: '\n' });
+    for (const run of line) push(runs, run);
+  }
+  return runs;
 }
 
 /** Removes the looks of the first runs, so that the last runs, which show errors, keep theirs. */
@@ -121,14 +165,19 @@ function lengthOf(line: Line): number {
   return line.reduce((sum, run) => sum + run.text.length, 0);
 }
 
+/** Returns the number of characters of a line that are too many. */
+function over(line: Line): number {
+  return Math.max(0, lengthOf(line) - mostBytes);
+}
+
 /** Cuts the begin off a line that is too long. */
-function tail(line: Line): Line {
-  let over = lengthOf(line) - mostBytes;
-  if (over <= 0) return line;
+function cutLine(line: Line): Line {
+  let left = over(line);
+  if (left <= 0) return line;
   const kept: Line = [];
   for (const run of line) {
-    if (run.text.length > over) kept.push({ ...run, text: run.text.slice(Math.max(0, over)) });
-    over -= run.text.length;
+    if (run.text.length > left) kept.push({ ...run, text: run.text.slice(Math.max(0, left)) });
+    left -= run.text.length;
   }
   return kept;
 }

@@ -8,6 +8,8 @@ import { quote } from './tool';
 export interface Program {
   terminal: Terminal;
   text: string;
+  /** The id of the terminal's entry. */
+  entry?: string;
 }
 
 type Find = (id: string) => Program | undefined;

@@ -107,9 +107,10 @@ test.each([
 });
 
 test('output and exit code by the names in use', () => {
-  expect(rawText('text')).toBe('text');
-  expect(rawText({ stdout: 'out', stderr: 'err' })).toBe('out\nerr');
-  expect(rawText({ formatted_output: 'f' })).toBe('f');
+  expect(rawText('text')).toEqual({ text: 'text', path: '/rawOutput' });
+  expect(rawText({ stdout: 'out', stderr: 'err' })).toEqual({ text: 'out\nerr' });
+  expect(rawText({ stdout: '', stderr: 'err' })).toEqual({ text: 'err', path: '/rawOutput/stderr' });
+  expect(rawText({ formatted_output: 'f' })).toEqual({ text: 'f', path: '/rawOutput/formatted_output' });
   expect(rawText({ other: 1 })).toBeUndefined();
   expect(exitCode(tool({ rawOutput: { exit_code: 2 } }))).toBe(2);
   expect(exitCode(tool({ rawOutput: 'x' }))).toBeUndefined();
@@ -143,4 +144,37 @@ test('of an edit that is not here as a whole nothing is counted', () => {
   const edit = (newText: string) => tool({ content: [{ type: 'diff', path: '/a', oldText: null, newText }] });
   expect(totals(edit('one\ntwo\n'))).toEqual({ added: 2, removed: 0 });
   expect(totals(edit('one\ntwo\n… 9 more bytes, kept in the journal'))).toBeUndefined();
+});
+
+test('what was cut out of a call is told beside the text, of old records as of new ones', () => {
+  const cut = { path: '/content/0/content/text', at: 4, bytes: 9, lines: 2 };
+  const block = (text: string) => [{ type: 'content', content: { type: 'text', text } }];
+  const [now] = parts(tool({ content: block('one\nend'), cut: [cut] }));
+  expect(now).toMatchObject({ content: { text: 'one\nend' }, gap: cut });
+  const [old] = parts(tool({ content: block('one\n… 9 more bytes, kept in the journal') }));
+  expect(old).toMatchObject({ content: { text: 'one' }, gap: { at: 3, bytes: 9, lines: 0 } });
+  const [whole] = parts(tool({ content: block('one') }));
+  expect(whole).toMatchObject({ gap: undefined });
+});
+
+test('a difference that was cut says so beside its lines, and has no line for it', () => {
+  const edit = (newText: string, cut: object[] = []) =>
+    tool({ kind: 'edit', content: [{ type: 'diff', path: '/a', oldText: '', newText }], cut } as never);
+  for (const call of [
+    edit('one\n', [{ path: '/content/0/newText', at: 4, bytes: 9, lines: 1 }]),
+    edit('one\n… 9 more bytes, kept in the journal'),
+  ]) {
+    const [part] = parts(call);
+    expect(part).toMatchObject({ clipped: true, diff: { lines: [{ kind: 'add', text: 'one' }] } });
+    expect(totals(call)).toBeUndefined();
+  }
+});
+
+test('a command that was cut says so', () => {
+  const call = tool({
+    kind: 'execute',
+    rawInput: { command: 'echo end' },
+    cut: [{ path: '/rawInput/command', at: 5, bytes: 9, lines: 0 }],
+  });
+  expect(command(call)).toBe('echo \n… 9 bytes …\nend');
 });

@@ -2,14 +2,15 @@ import { unmarked } from '../ui/format';
 import type { ToolCall } from '../api/records';
 import { isObject, readContent, type Content, type Json } from './blocks';
 import { diffTexts, readPatch, type Diff } from './diff';
+import type { Gap } from './outputs';
 import { lineHides } from './reveal';
 
 // Reads tool calls, whose fields agents fill in differently.
 
 export type Part =
-  | { kind: 'content'; content: Content }
+  | { kind: 'content'; content: Content; path: string; gap: Gap | undefined }
   | { kind: 'diff'; path: string; created: boolean; diff: Diff; clipped: boolean }
-  | { kind: 'terminal'; output: string; id: string }
+  | { kind: 'terminal'; output: string; id: string; path: string; gap: Gap | undefined }
   | { kind: 'raw'; value: unknown };
 
 const diffs = new WeakMap<object, Diff>();
@@ -25,12 +26,58 @@ function diffOf(item: Json): Diff {
   return diff;
 }
 
-/** Reports whether a record holds only a part of an edit, so that its lines cannot be counted. */
-function isClipped(item: Json): boolean {
-  const patch = item['patch'];
-  const texts = [item['oldText'], item['newText'], isObject(patch) ? patch['text'] : undefined];
-  return texts.some((text) => str(text).endsWith(' more bytes, kept in the journal'));
+/** The end of a text that was cut before projection 12. */
+const oldMark = /\n… (\d+) more bytes, kept in the journal$/;
+
+/** Returns where bytes are left out of a text of a call, and the text without a mark. path is a JSON pointer in the call. */
+export function gapOf(tool: ToolCall, path: string, text: string): { text: string; gap: Gap | undefined } {
+  const cut = tool.cut?.find((one) => one.path === path);
+  if (cut) return { text, gap: cut };
+  const old = text.endsWith('kept in the journal') ? oldMark.exec(text) : null;
+  if (!old) return { text, gap: undefined };
+  return { text: text.slice(0, old.index), gap: { at: old.index, bytes: Number(old[1]), lines: 0 } };
 }
+
+/** Returns a copy of a value in which a mark stands where bytes are left out of a text. */
+export function marked(tool: ToolCall, path: string, value: unknown): unknown {
+  if (!tool.cut?.some((cut) => cut.path.startsWith(path))) return value;
+  if (typeof value === 'string') {
+    const { gap } = gapOf(tool, path, value);
+    if (!gap) return value;
+    return `${value.slice(0, gap.at)}\n… ${gap.bytes} bytes …\n${value.slice(gap.at)}`;
+  }
+  if (Array.isArray(value)) return value.map((one, n) => marked(tool, `${path}/${n}`, one));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [
+      name,
+      marked(tool, `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, one),
+    ]),
+  );
+}
+
+/** Returns an edit without the marks of texts that were cut, and whether there were any. */
+function unclipped(tool: ToolCall, n: number, item: Json): { item: Json; clipped: boolean } {
+  let clipped = tool.cut?.some((cut) => cut.path.startsWith(`/content/${n}/`)) ?? false;
+  let held = unmarkedItems.get(item);
+  if (!held) {
+    const copy = { ...item };
+    for (const name of ['oldText', 'newText']) {
+      const value = item[name];
+      if (typeof value !== 'string' || !oldMark.test(value)) continue;
+      copy[name] = value.replace(oldMark, '\n');
+      held = copy;
+    }
+    const patch = item['patch'];
+    if (isObject(patch) && typeof patch['text'] === 'string' && oldMark.test(patch['text']))
+      held = { ...copy, patch: { ...patch, text: patch['text'].replace(oldMark, '\n') } };
+    unmarkedItems.set(item, (held ??= item));
+  }
+  clipped ||= held !== item;
+  return { item: held, clipped };
+}
+
+const unmarkedItems = new WeakMap<object, Json>();
 
 /** Reports whether an edit adds invisible characters. */
 export function bringsHidden(tool: ToolCall): boolean {
@@ -45,28 +92,42 @@ function str(value: unknown): string {
 }
 
 export function parts(tool: ToolCall): Part[] {
-  return (tool.content ?? []).map((item): Part => {
+  return (tool.content ?? []).map((item: unknown, n): Part => {
     if (!isObject(item)) return { kind: 'raw', value: item };
     switch (item['type']) {
       case 'content':
-        return { kind: 'content', content: readContent(item['content']) };
+        return contentPart(tool, n, readContent(item['content']));
       case 'diff': {
         const path = str(item['path']) || str(firstChange(item)['path']);
         if (!path && typeof item['newText'] !== 'string') return { kind: 'raw', value: item };
+        const { item: edit, clipped } = unclipped(tool, n, item);
         return {
           kind: 'diff',
           path,
           created: item['oldText'] === null || item['oldText'] === undefined,
-          diff: diffOf(item),
-          clipped: isClipped(item),
+          diff: diffOf(edit),
+          clipped,
         };
       }
       case 'terminal':
-        return { kind: 'terminal', id: str(item['terminalId']), output: str(item['output']) };
+        return terminalPart(tool, n, str(item['terminalId']), str(item['output']));
       default:
         return { kind: 'raw', value: item };
     }
   });
+}
+
+function contentPart(tool: ToolCall, n: number, content: Content): Part {
+  const path = `/content/${n}/content/text`;
+  if (content.kind !== 'text') return { kind: 'content', content, path, gap: undefined };
+  const { text, gap } = gapOf(tool, path, content.text);
+  return { kind: 'content', content: { kind: 'text', text }, path, gap };
+}
+
+function terminalPart(tool: ToolCall, n: number, id: string, output: string): Part {
+  const path = `/content/${n}/output`;
+  const { text, gap } = gapOf(tool, path, output);
+  return { kind: 'terminal', id, output: text, path, gap };
 }
 
 function firstChange(item: Json): Json {
@@ -96,7 +157,8 @@ export function command(tool: ToolCall): string | undefined {
 }
 
 /** Returns the name of the field with the command line, and the command line. */
-function commandField({ rawInput: input }: ToolCall): readonly [string, string] | undefined {
+function commandField(tool: ToolCall): readonly [string, string] | undefined {
+  const input = marked(tool, '/rawInput', tool.rawInput);
   if (!isObject(input)) return undefined;
   for (const key of ['command', 'cmd', 'script']) {
     const value = input[key];
@@ -172,18 +234,20 @@ export function target(tool: ToolCall, cwd: string): Target {
   return { text, mono: text !== title, fromTitle: true };
 }
 
-/** Returns the text result of a command or tool from the raw output, for calls without content. */
-export function rawText(output: unknown): string | undefined {
-  if (typeof output === 'string') return output;
+/** Returns the text result of a command or tool from the raw output, for calls without content, and its JSON pointer where it is one text. */
+export function rawText(output: unknown): { text: string; path?: string } | undefined {
+  if (typeof output === 'string') return { text: output, path: '/rawOutput' };
   if (!isObject(output)) return undefined;
   for (const key of ['output', 'formatted_output', 'aggregated_output', 'text']) {
     const value = output[key];
-    if (typeof value === 'string') return value;
+    if (typeof value === 'string') return { text: value, path: `/rawOutput/${key}` };
   }
-  const both = [output['stdout'], output['stderr']].filter(
-    (s): s is string => typeof s === 'string' && s !== '',
-  );
-  return both.length > 0 ? both.join('\n') : undefined;
+  const both = ['stdout', 'stderr'].flatMap((name) => {
+    const value = output[name];
+    return typeof value === 'string' && value !== '' ? [{ text: value, path: `/rawOutput/${name}` }] : [];
+  });
+  if (both.length < 2) return both[0];
+  return { text: both.map(({ text }) => text).join('\n') };
 }
 
 /** Returns the exit code of an execute call, from the fields in use. */

@@ -3,14 +3,17 @@ import type { Terminal } from '../api/records';
 import { programName, programsOf, usual, type Choice, type Told } from './choice';
 
 const ran = (terminalId: string, more: Partial<Terminal> = {}, text = ''): Told => ({
-  entry: { terminal: { terminalId, running: false, startedAt: '2026-01-01T00:00:00.000Z', ...more } },
+  entry: {
+    id: `e-${terminalId}`,
+    terminal: { terminalId, running: false, startedAt: '2026-01-01T00:00:00.000Z', ...more },
+  },
   text,
 });
 
 test('programs that run stand before those that have ended, the newest first', () => {
   const list = programsOf([
     ran('a', { running: true }),
-    { entry: {}, text: 'said' },
+    { entry: { id: 'said' }, text: 'said' },
     ran('b'),
     ran('c', {}, 'out'),
     ran('d', { running: true }),

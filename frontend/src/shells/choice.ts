@@ -5,12 +5,12 @@ import { commandLine } from '../content/terminals';
 
 export type Choice =
   | { kind: 'shell'; id: string; shell: Shell }
-  | { kind: 'program'; id: string; terminal: Terminal; text: string }
+  | { kind: 'program'; id: string; terminal: Terminal; text: string; entry: string }
   | { kind: 'output'; id: string; title: string; text: string };
 
 /** The part of a transcript item that the list reads. */
 export interface Told {
-  entry: { terminal?: Terminal };
+  entry: { id: string; terminal?: Terminal };
   text: string;
 }
 
@@ -23,7 +23,15 @@ export const outputId = 'output';
 export function programsOf(items: readonly Told[]): Choice[] {
   const found = items.flatMap(({ entry, text }): Extract<Choice, { kind: 'program' }>[] =>
     entry.terminal
-      ? [{ kind: 'program', id: entry.terminal.terminalId, terminal: entry.terminal, text }]
+      ? [
+          {
+            kind: 'program',
+            id: entry.terminal.terminalId,
+            terminal: entry.terminal,
+            text,
+            entry: entry.id,
+          },
+        ]
       : [],
   );
   const running = found.filter(({ terminal }) => terminal.running).reverse();

@@ -14,6 +14,7 @@ import { en } from './en';
 import { equip } from './equip';
 import { inspect } from './inspect';
 import { keyboard } from './keyboard';
+import { output } from './output';
 import { pages } from './pages';
 import { panel } from './panel';
 import { queue } from './queue';
@@ -30,7 +31,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|attachments|browse|cards|changes|discord|en|equip|inspect|keyboard|pages|panel|queue|screens|settings|start|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|attachments|browse|cards|changes|discord|en|equip|inspect|keyboard|output|pages|panel|queue|screens|settings|start|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -47,6 +48,7 @@ const parts = [
   equip,
   inspect,
   keyboard,
+  output,
   pages,
   panel,
   queue,

@@ -148,6 +148,8 @@ export const en = {
   'diff.all.other': 'Show all {n} lines',
   'diff.label': 'Changes to {path}',
   'diff.new': 'new file',
+  'diff.whole': 'Only the first part is shown. Show the whole difference',
+  'diff.part': 'Only the first part of this difference is shown',
   'diff.unchanged.one': '{n} unchanged line',
   'diff.unchanged.other': '{n} unchanged lines',
 
@@ -418,10 +420,9 @@ export const en = {
   'origin.import': 'Imported from {agent}',
 
   'output.copy': 'Copy',
-  'output.aside.one': 'Show {n} earlier line in the side panel',
-  'output.aside.other': 'Show {n} earlier lines in the side panel',
-  'output.hidden.one': 'Show {n} earlier line',
-  'output.hidden.other': 'Show {n} earlier lines',
+  'output.between.bytes': '… {size} left out here',
+  'output.between.one': '… {n} line between',
+  'output.between.other': '… {n} lines between',
 
   'places.at': 'At {name}',
   'places.at.broken': 'At {name}; out of contact',
@@ -447,7 +448,6 @@ export const en = {
   'program.ended': 'Ended',
   'program.running': 'Running',
   'program.signal': 'Ended by {signal}',
-  'program.skipped': '{size} of earlier output left out',
 
   'raw.broken_update': 'Update with unreadable parts',
   'raw.invalid_stdout': 'Output that is not part of the protocol',

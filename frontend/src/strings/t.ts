@@ -9,6 +9,7 @@ import type { en } from './en';
 import type { equip } from './equip';
 import type { inspect } from './inspect';
 import type { keyboard } from './keyboard';
+import type { output } from './output';
 import type { pages } from './pages';
 import type { panel } from './panel';
 import type { queue } from './queue';
@@ -32,6 +33,7 @@ export type Key =
   | keyof typeof equip
   | keyof typeof inspect
   | keyof typeof keyboard
+  | keyof typeof output
   | keyof typeof pages
   | keyof typeof panel
   | keyof typeof queue
