@@ -151,7 +151,10 @@ func sorted(found map[string]*component) []component {
 		one.dirs = slices.Compact(one.dirs)
 		all = append(all, *one)
 	}
-	slices.SortFunc(all, func(a, b component) int { return cmp.Compare(a.Name, b.Name) })
+	// Of some packages there are two versions.
+	slices.SortFunc(all, func(a, b component) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+	})
 	return all
 }
 
