@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { FileDiff, Hunk } from '../api/records';
-import { coloursOf, countOf, partsOf, split, unified, windowsEnds, type Row } from './hunks';
+import { partsOf } from '../content/coloured';
+import { coloursOf, countOf, split, unified, windowsEnds, wordsOfRows, type Row } from './hunks';
 
 function hunk(text: string, part: Partial<Hunk> = {}): Hunk {
   const lines = text
@@ -112,4 +113,15 @@ describe('colours', () => {
     expect(partsOf(line, 'const\r')).toBe(line);
     expect(partsOf(line, 'var')).toBeUndefined();
   });
+});
+
+test('the words that a line has changed are known by cell, beside each other and below each other', () => {
+  const change = hunk('-return greet(name)\n+return greet(person)');
+  for (const rows of [unified(change), split(change)]) {
+    const words = [...wordsOfRows(rows)].map(([cell, ranges]) => [cell.text, ranges]);
+    expect(words).toEqual([
+      ['return greet(name)', [[13, 17]]],
+      ['return greet(person)', [[13, 19]]],
+    ]);
+  }
 });

@@ -1,5 +1,7 @@
 import { languageOfPath, type Line } from '../markdown/highlight';
 import type { FileDiff, Hunk } from '../api/records';
+import { wordsOf } from '../content/changed';
+import type { Range } from '../content/coloured';
 import type { Comment } from './comments';
 
 // Converts the server's hunks to rows with one or two cells.
@@ -129,9 +131,19 @@ export async function coloursOf(file: FileDiff, paint: Paint): Promise<Colours |
   return found.old.size + found.new.size > 0 ? found : undefined;
 }
 
-/** Returns the colours of a line; undefined when the file has changed since it was coloured. */
-export function partsOf(line: Line | undefined, text: string): Line | undefined {
-  if (!line) return undefined;
-  const plain = text.endsWith('\r') ? text.slice(0, -1) : text;
-  return line.map(([, piece]) => piece).join('') === plain ? line : undefined;
+/** Returns the changed words of rows, by cell. */
+export function wordsOfRows(rows: readonly Row[]): ReadonlyMap<Cell, readonly Range[]> {
+  const cells = rows.flatMap((row): { kind: string; text: string; cell?: Cell | undefined }[] => {
+    if (row.op === '±' && row.old && row.new)
+      return [
+        { kind: 'remove', text: row.old.text, cell: row.old },
+        { kind: 'add', text: row.new.text, cell: row.new },
+        { kind: 'same', text: '' },
+      ];
+    const kind = row.op === '-' ? 'remove' : row.op === '+' ? 'add' : 'same';
+    const cell = row.op === '-' ? row.old : row.new;
+    return [{ kind, text: cell?.text ?? '', cell }];
+  });
+  const found = wordsOf(cells);
+  return new Map([...found].flatMap(([{ cell }, ranges]) => (cell ? [[cell, ranges] as const] : [])));
 }

@@ -42,7 +42,7 @@ function weigh({ entry, text }: Item): number {
       // The part of a long message that is out of view sleeps.
       return Math.min(6 + text.length / 60 + 8 * codeLines(text), longest);
     case 'tool':
-      return entry.tool?.status === 'failed' ? 60 + diffLines(entry.tool) * 4 : 20;
+      return entry.tool?.status === 'failed' ? 60 + diffLines(entry.tool) * 12 : 20;
     case 'plan':
       return 8 + 8 * (entry.plan?.length ?? 0);
     default:
