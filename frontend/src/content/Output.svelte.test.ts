@@ -48,7 +48,7 @@ test('a long output shows both ends, and opens the rest in pages that can be sea
   expect(shown()).not.toContain('line 2000');
   await press('… 4,800 lines between');
   await vi.waitFor(() => expect(shown()).toContain('line 100\n'));
-  const field = document.querySelector<HTMLInputElement>('input[type=search]');
+  const field = document.querySelector<HTMLInputElement>('[role=searchbox]');
   if (!field) throw new Error('there is no search');
   field.value = 'LINE 4321';
   field.dispatchEvent(new Event('input', { bubbles: true }));
