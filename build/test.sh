@@ -6,7 +6,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-every=(frontend go generated sdk clock cases lint cross browser window)
+every=(frontend go generated sdk clock cases browser window lint cross)
 tags=desktop,production,webkit2_41
 
 # needs PART prints what build/setup.sh has to make ready for it.
@@ -179,7 +179,6 @@ trap 'for group in "${beside[@]}"; do kill -- "-$group" 2>/dev/null; done; rm -r
 # run PART runs a part and notes its seconds and its processor seconds, of all its processes that were waited for.
 run() {
 	(
-		case $1 in frontend | go | lint | cross) renice -n 10 -p "$BASHPID" >/dev/null ;; esac
 		SECONDS=0
 		("part_$1")
 		result=$?
@@ -190,30 +189,32 @@ run() {
 	)
 }
 
-# The tests of the browser and of the window wait more than they compute. So they begin first and run beside all other parts, each in a process
-# group of its own, which ends with this script; their output follows at the end. Parts that only compute get the processor time that these
-# tests leave, or pages would be late.
+# The tests of the browser wait more than they compute. So the later parts named here run beside them, each in a process group of its own,
+# which ends with this script; their output follows in their turn. The window's tests take a quarter of one processor. Parts that only
+# compute get the processor time that the others leave, or the others would be late.
 start_beside() {
 	local part what=(frontend headless agents) # which they would build at once
 	[[ " $* " != *" window "* ]] || what+=(window)
 	build/programs.sh "${what[@]}" || return
 	for part in "$@"; do
+		case $part in window | lint | cross) ;; *) continue ;; esac
+		[ -z "${beside[$part]:-}" ] || continue
 		set -m
-		run "$part" >"$notes/$part.said" 2>&1 </dev/null &
+		(
+			[ "$part" = window ] || chrt --idle --pid 0 "$BASHPID" || renice -n 19 -p "$BASHPID" >/dev/null
+			run "$part"
+		) >"$notes/$part.said" 2>&1 </dev/null &
 		beside[$part]=$!
 		set +m
 	done
 }
 
-waiting=() rest=()
-for part in "$@"; do
-	case $part in browser | window) waiting+=("$part") ;; *) rest+=("$part") ;; esac
-done
-if [ $# -gt 1 ] && [ ${#waiting[@]} -gt 0 ]; then start_beside "${waiting[@]}"; fi
-
 passed=0 failed=0 summary=
-for part in "${rest[@]}" "${waiting[@]}"; do
+while [ $# -gt 0 ]; do
+	part=$1
+	shift
 	printf '\n== %s ==\n' "$part"
+	[ "$part" != browser ] || start_beside "$@"
 	if [ -n "${beside[$part]:-}" ]; then
 		wait "${beside[$part]}"
 		result=$?
