@@ -1,3 +1,4 @@
+import './OutputPages.svelte'; // loaded with the first press otherwise, which takes long on a busy machine
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import Output from './Output.svelte';
