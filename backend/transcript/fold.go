@@ -157,7 +157,7 @@ func (t *Fold) CallOfTurn(id string) *Entry {
 
 // Touch marks an entry as changed as a whole.
 func (t *Fold) Touch(e *Entry) {
-	if t.holds(e) {
+	if t.imported.isHeld[e] {
 		return
 	}
 	t.changes.mark(e)
@@ -646,7 +646,7 @@ func (t *Fold) extend(e *Entry, text string) {
 // grow appends to the text of an entry of any length.
 func (t *Fold) grow(e *Entry, text string) {
 	before := t.texts.lengthen(e, text)
-	if !t.holds(e) {
+	if !t.imported.isHeld[e] {
 		t.changes.markText(e, text, before)
 	}
 }

@@ -16,9 +16,6 @@ func (t *Fold) beginImport() {
 	t.imported = imported{running: true, isHeld: map[*Entry]bool{}}
 }
 
-// holds reports whether the entry waits for the end of an import; a new entry is added to the waiting entries.
-func (t *Fold) holds(e *Entry) bool { return t.imported.isHeld[e] }
-
 func (t *Fold) hold(e *Entry) {
 	switch e.Kind {
 	case "request", "notice", "divider": // these are of now
@@ -33,7 +30,7 @@ func (t *Fold) hold(e *Entry) {
 
 // ofNow removes an entry from the waiting entries: a person wrote it during the import of a history.
 func (t *Fold) ofNow(e *Entry) {
-	if t.holds(e) {
+	if t.imported.isHeld[e] {
 		e.Turn = t.turn
 		t.imported.held = slices.DeleteFunc(t.imported.held, func(held *Entry) bool { return held == e })
 		delete(t.imported.isHeld, e)
