@@ -160,7 +160,7 @@ test("ends of a turn are told", async (t) => {
   await app.turn("limit", "Ended at the token limit");
   await app.turn("refuse", "Demo agent refused");
   await app.turn("error", "Failed");
-  await app.log.getByText("the prompt asked for an error (code -32603)").waitFor();
+  await app.log.getByTestId("failure").getByText("the prompt asked for an error").waitFor();
   await app.turn("silent");
 });
 
