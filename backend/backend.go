@@ -161,7 +161,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		return nil, errors.Join(err, b.Close())
 	}
 	b.agents.Environment().Look() // last: a start need not share the processor with a login shell
-	b.agents.Registry().Follow() //nolint:contextcheck // the registry is followed until Close
+	b.agents.Registry().Follow()  //nolint:contextcheck // the registry is followed until Close
 	if b.discord != nil && b.cfg.Lasting && b.client.ReadOnly() == nil {
 		b.discord.Start()
 	}

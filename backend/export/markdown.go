@@ -105,10 +105,7 @@ func (m *markdown) entry(e transcript.Entry) {
 		m.tool(&tool)
 	case "plan":
 		m.says(m.agent)
-		m.print("\n")
-		for _, p := range e.Plan {
-			m.print("- [%s] %s\n", map[bool]string{true: "x", false: " "}[p.Status == "completed"], prose.OneLine(p.Content))
-		}
+		m.plan(e.Plan)
 	case "request":
 		m.request(e.Request)
 	case "rule":
@@ -124,6 +121,13 @@ func (m *markdown) entry(e transcript.Entry) {
 		m.print("\n*%s*\n", prose.OneLine(e.Straggler.Words()))
 	case "raw":
 		m.print("\n%s\n", acp.Fenced("json", string(e.Raw)))
+	}
+}
+
+func (m *markdown) plan(steps []transcript.PlanItem) {
+	m.print("\n")
+	for _, p := range steps {
+		m.print("- [%s] %s\n", map[bool]string{true: "x", false: " "}[p.Status == "completed"], prose.OneLine(p.Content))
 	}
 }
 

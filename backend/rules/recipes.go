@@ -28,11 +28,12 @@ func Recipes(name, text string, tasks []string) []Named {
 	values := variablesOf(lines)
 	left := longestRecipes // of what variables may add
 	for _, line := range reachedLines(lines, tasks) {
-		filled := values.in(line)
-		if left -= len(filled) - len(line); left < 0 {
-			filled = line
+		if left > 0 {
+			filled := values.in(line)
+			left -= max(len(filled)-len(line), 0)
+			line = filled
 		}
-		r.line(filled, tasks)
+		r.line(line, tasks)
 	}
 	return r.list
 }
@@ -109,6 +110,7 @@ func reachedLines(lines, tasks []string) []string {
 				queue = append(queue, blocks[i].words()...)
 			}
 		}
+		delete(byName, queue[0])
 	}
 	return linesOf(blocks, taken)
 }

@@ -1,10 +1,10 @@
 package rules_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"deskhand/backend/rules"
 )
@@ -73,32 +73,53 @@ func TestScriptsFindsFilesThatLineRuns(t *testing.T) {
 	}
 }
 
-// A long line takes no time that anybody would notice: a directory chooses how long its lines are.
+// longLines are pieces of lines that are hard to read when many of them follow each other: a directory chooses how long its lines are.
+var longLines = []string{"$(", "a/b ", "cd a;", "{a,b}", "python -m a.b.c.d;", "make -C x y;", "'a b' ", "sh -c 'sh -c \"a b\"';", "$a/", "(", "\"$(a)\"/x ", "npm a b c ", "npm run x;"}
+
+// longFiles are the same for files of tasks, one of them with variables that stand for each other.
+var longFiles = []string{"a:\n\tsh b\n", "a: a\n\t$(A)\n", "A = $(A)$(A)$(A)$(A)\n\t$(A)\n", "\tmake a b c\n", "\t'a b' \"c d\"\n", "include a b c\n", "a-b: c\\\n", "{{a}}\n", "[\"sh a\", "}
+
+// Without their bounds Scripts and Recipes would not return from these. How long they take is for BenchmarkHostile.
 func TestScriptsBoundsLongLines(t *testing.T) {
 	t.Parallel()
-	for _, piece := range []string{"$(", "a/b ", "cd a;", "{a,b}", "python -m a.b.c.d;", "make -C x y;", "'a b' ", "sh -c 'sh -c \"a b\"';", "$a/", "(", "\"$(a)\"/x ", "npm a b c ", "npm run x;"} {
-		began := time.Now()
-		got := rules.Scripts(strings.Repeat(piece, 60_000/len(piece)))
-		if took := time.Since(began); took > 20*time.Second {
-			t.Errorf("Scripts of many %q: took %s for %d names, want seconds at most", piece, took, len(got))
+	for _, piece := range longLines {
+		if got := rules.Scripts(strings.Repeat(piece, 8_000/len(piece))); len(got) > 100 {
+			t.Errorf("Scripts of many %q: got %d names, want those of one", piece, len(got))
 		}
-		t.Logf("%q: %d names in %s", piece, len(got), time.Since(began))
 	}
 }
 
-// A file of tasks takes no time either, nor does one whose variables stand for each other.
 func TestRecipesBoundsLongFiles(t *testing.T) {
 	t.Parallel()
-	for _, piece := range []string{"a:\n\tsh b\n", "a: a\n\t$(A)\n", "A = $(A)$(A)$(A)$(A)\n\t$(A)\n", "\tmake a b c\n", "\t'a b' \"c d\"\n", "include a b c\n", "a-b: c\\\n", "{{a}}\n", "[\"sh a\", "} {
-		began := time.Now()
-		got := rules.Recipes("Makefile", strings.Repeat(piece, 120_000/len(piece)), []string{"a"})
-		if took := time.Since(began); took > 20*time.Second {
-			t.Errorf("Recipes of many %q: took %s for %d names, want seconds at most", piece, took, len(got))
+	for _, piece := range longFiles {
+		if got := rules.Recipes("Makefile", strings.Repeat(piece, 8_000/len(piece)), []string{"a"}); len(got) > 100 {
+			t.Errorf("Recipes of many %q: got %d names, want those of one", piece, len(got))
 		}
-		t.Logf("%q: %d names in %s", piece, len(got), time.Since(began))
 	}
 	if got := rules.Recipes("a.py", "import os\nos.system('sh b')\n", nil); got != nil {
 		t.Errorf("Recipes of a program in Python: got %v, want none", got)
+	}
+}
+
+// A line is judged and a file is read while somebody waits: four times the length takes about four times as long.
+func BenchmarkHostile(b *testing.B) {
+	for _, size := range []int{15_000, 60_000} {
+		for _, piece := range longLines {
+			b.Run(fmt.Sprintf("scripts/%d/%q", size, piece), func(b *testing.B) {
+				line := strings.Repeat(piece, size/len(piece))
+				for b.Loop() {
+					rules.Scripts(line)
+				}
+			})
+		}
+		for _, piece := range longFiles {
+			b.Run(fmt.Sprintf("recipes/%d/%q", size, piece), func(b *testing.B) {
+				text := strings.Repeat(piece, size/len(piece))
+				for b.Loop() {
+					rules.Recipes("Makefile", text, []string{"a"})
+				}
+			})
+		}
 	}
 }
 

@@ -3,12 +3,11 @@ package rules_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"deskhand/backend/rules"
 )
 
-// A command that is hard to read is soon given up: the conversation waits for the verdict.
+// A command that is hard to read is given up, and never allowed: without its bounds Judge would not return from these.
 func TestJudgeIsFastOnHostileInput(t *testing.T) {
 	list := allowances(t)
 	full := func(s string) string { return strings.Repeat(s, 8_000/len(s)) }
@@ -20,14 +19,10 @@ func TestJudgeIsFastOnHostileInput(t *testing.T) {
 		"globs": full("@("), "eval words": "eval " + full("eval a|"), "quoted": full("'"), "eval quoted": full("eval 'eval "), "trap": full("trap 'a;"), "alias": full("alias a='"),
 		"paths": "cat " + full("../a/ "), "comments": full("#\n"), "process": full("<("), "negations": full("! "), "eval open": full("eval ("), "sh quoted": full("sh -c '(' "), "xargs": full("xargs "), "arrays": full("a=("), "parens": full("a("), "indexes": full("a["),
 	} {
-		start := time.Now()
 		for _, line := range []string{line, line + ")", "eval '" + line, "sh -c \"" + line + "\""} {
-			rules.Judge(command(line), where(), list)
-		}
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("Judge of %s: got %s, want 10s at most", name, took)
-		} else if took > 300*time.Millisecond {
-			t.Logf("%s: %s", name, took)
+			if v := rules.Judge(command(line), where(), list); v.Effect == rules.Allow {
+				t.Errorf("Judge of %s, %.60q…: got %+v, want no allowance", name, line, v)
+			}
 		}
 	}
 }

@@ -24,9 +24,9 @@ func (c recovery) takeOver(ctx context.Context) (work []func(), err error) {
 	if err := errors.Join(err, c.without("the turns without a last snapshot", unseen), c.recover(ctx)); err != nil {
 		return nil, fmt.Errorf("recovering: %w", err)
 	}
-	left, err := remoteSessions{c.Client}.outlived(ctx)
+	left, err := remoteSessions(c).outlived(ctx)
 	err = c.without("the agents elsewhere that are to be ended", err)
-	return []func(){func() { snapshots(c.ctx) }, c.maintainer.Run, eraser{c.Client}.run, func() { remoteSessions{c.Client}.endOutlived(left) }, func() { c.worktrees.SettleAll(c.ctx) }}, err
+	return []func(){func() { snapshots(c.ctx) }, c.maintainer.Run, eraser(c).run, func() { remoteSessions(c).endOutlived(left) }, func() { c.worktrees.SettleAll(c.ctx) }}, err
 }
 
 // without logs that the client goes on without a part of the stored data, which is damaged, and returns every other error. Calls that need
@@ -65,7 +65,7 @@ func (c recovery) recover(ctx context.Context) error {
 			return fmt.Errorf("session %s: %w", id, err)
 		}
 	}
-	return errors.Join(c.without("the deleted conversations", eraser{c.Client}.recover(ctx)), c.without("the imports that broke off", c.Imports().dropHalfImported(ctx)))
+	return errors.Join(c.without("the deleted conversations", eraser(c).recover(ctx)), c.without("the imports that broke off", c.Imports().dropHalfImported(ctx)))
 }
 
 func (c recovery) recoverSession(ctx context.Context, id string) error {
