@@ -73,16 +73,20 @@ func TestScriptsFindsFilesThatLineRuns(t *testing.T) {
 	}
 }
 
-// longLines are pieces of lines that are hard to read when many of them follow each other: a directory chooses how long its lines are.
-var longLines = []string{"$(", "a/b ", "cd a;", "{a,b}", "python -m a.b.c.d;", "make -C x y;", "'a b' ", "sh -c 'sh -c \"a b\"';", "$a/", "(", "\"$(a)\"/x ", "npm a b c ", "npm run x;"}
+// longLines returns pieces of lines that are hard to read when many of them follow each other: a directory chooses how long its lines are.
+func longLines() []string {
+	return []string{"$(", "a/b ", "cd a;", "{a,b}", "python -m a.b.c.d;", "make -C x y;", "'a b' ", "sh -c 'sh -c \"a b\"';", "$a/", "(", "\"$(a)\"/x ", "npm a b c ", "npm run x;"}
+}
 
-// longFiles are the same for files of tasks, one of them with variables that stand for each other.
-var longFiles = []string{"a:\n\tsh b\n", "a: a\n\t$(A)\n", "A = $(A)$(A)$(A)$(A)\n\t$(A)\n", "\tmake a b c\n", "\t'a b' \"c d\"\n", "include a b c\n", "a-b: c\\\n", "{{a}}\n", "[\"sh a\", "}
+// longFiles returns the same for files of tasks, one of them with variables that stand for each other.
+func longFiles() []string {
+	return []string{"a:\n\tsh b\n", "a: a\n\t$(A)\n", "A = $(A)$(A)$(A)$(A)\n\t$(A)\n", "\tmake a b c\n", "\t'a b' \"c d\"\n", "include a b c\n", "a-b: c\\\n", "{{a}}\n", "[\"sh a\", "}
+}
 
 // Without their bounds Scripts and Recipes would not return from these. How long they take is for BenchmarkHostile.
 func TestScriptsBoundsLongLines(t *testing.T) {
 	t.Parallel()
-	for _, piece := range longLines {
+	for _, piece := range longLines() {
 		if got := rules.Scripts(strings.Repeat(piece, 8_000/len(piece))); len(got) > 100 {
 			t.Errorf("Scripts of many %q: got %d names, want those of one", piece, len(got))
 		}
@@ -91,7 +95,7 @@ func TestScriptsBoundsLongLines(t *testing.T) {
 
 func TestRecipesBoundsLongFiles(t *testing.T) {
 	t.Parallel()
-	for _, piece := range longFiles {
+	for _, piece := range longFiles() {
 		if got := rules.Recipes("Makefile", strings.Repeat(piece, 8_000/len(piece)), []string{"a"}); len(got) > 100 {
 			t.Errorf("Recipes of many %q: got %d names, want those of one", piece, len(got))
 		}
@@ -104,7 +108,7 @@ func TestRecipesBoundsLongFiles(t *testing.T) {
 // A line is judged and a file is read while somebody waits: four times the length takes about four times as long.
 func BenchmarkHostile(b *testing.B) {
 	for _, size := range []int{15_000, 60_000} {
-		for _, piece := range longLines {
+		for _, piece := range longLines() {
 			b.Run(fmt.Sprintf("scripts/%d/%q", size, piece), func(b *testing.B) {
 				line := strings.Repeat(piece, size/len(piece))
 				for b.Loop() {
@@ -112,7 +116,7 @@ func BenchmarkHostile(b *testing.B) {
 				}
 			})
 		}
-		for _, piece := range longFiles {
+		for _, piece := range longFiles() {
 			b.Run(fmt.Sprintf("recipes/%d/%q", size, piece), func(b *testing.B) {
 				text := strings.Repeat(piece, size/len(piece))
 				for b.Loop() {
