@@ -91,3 +91,26 @@ test('where the rest cannot be read, the row says how much it is and is no butto
   expect(row?.disabled).toBe(true);
   expect(row?.textContent).toContain('2 KB left out here');
 });
+
+test('a search that begins while a page is read is not lost', async () => {
+  let read = (): void => undefined;
+  const page = () =>
+    new Promise<Awaited<ReturnType<Source['page']>>>((done) => {
+      read = () => done({ text: numbered(0, 200), offset: 0, previous: 0, size: 1_800, line: 1, lines: 200 });
+    });
+  const find = vi.fn(() => Promise.resolve({ items: [{ offset: 0, line: 43, text: 'line 42' }] }));
+  show({ text: 'end\n', gap: { at: 0, bytes: 2_048, lines: 100 }, source: { page, find } });
+  await press('… 100 lines between');
+  const field = document.querySelector<HTMLInputElement>('[role=searchbox]');
+  if (!field) throw new Error('there is no search');
+  field.value = 'line 42';
+  field.dispatchEvent(new Event('input', { bubbles: true }));
+  flushSync();
+  field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+  read();
+  await vi.waitFor(() => {
+    flushSync();
+    expect(document.querySelector('mark')?.textContent.trim()).toBe('line 42');
+  });
+  expect(find).toHaveBeenCalledOnce();
+});
