@@ -34,6 +34,18 @@ func (c *Client) originRoutes() {
 		func(ctx context.Context, in *byID) (*body[session.Session], error) {
 			return answer(s.Fork(ctx, in.ID))
 		})
+	huma.Register(c.api, op("branchSession", http.MethodPost, "sessions/{id}/branch", "Make a session that continues from before a message, which becomes its draft together with what was said before as a file; no agent starts until the draft is sent", http.StatusCreated),
+		func(ctx context.Context, in *struct {
+			ID   string `path:"id" maxLength:"64"`
+			Body struct {
+				Turn string `json:"turn" minLength:"1" maxLength:"64" doc:"The turn that the message began"`
+
+				Message string `json:"message,omitempty" maxLength:"1048576" doc:"The draft, in place of the message"`
+			}
+		},
+		) (*body[session.Session], error) {
+			return answer(s.Branch(ctx, in.ID, in.Body.Turn, in.Body.Message))
+		})
 	huma.Register(c.api, op("continueSession", http.MethodPost, "sessions/{id}/continue", "Make a session for another agent, with a summary of this session as its draft", http.StatusCreated),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`

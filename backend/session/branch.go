@@ -22,7 +22,12 @@ import (
 
 // forkable refuses a journal that cannot be read whole, before the agent makes a fork that no session could take.
 func (c *core) forkable(ctx context.Context, id string) error {
-	err := c.journal.Each(ctx, id, func(journal.Frame) {})
+	return c.readWhole(ctx, id, func(journal.Frame) {})
+}
+
+// readWhole calls each for every frame of a journal, and refuses a journal that cannot be read whole.
+func (c *core) readWhole(ctx context.Context, id string, each func(journal.Frame)) error {
+	err := c.journal.Each(ctx, id, each)
 	if d, is := errors.AsType[*journal.DamagedError](err); is {
 		return &RefusedError{Code: refusedDamaged, Params: map[string]string{"detail": d.Error()}}
 	}
@@ -31,10 +36,15 @@ func (c *core) forkable(ctx context.Context, id string) error {
 
 // copyJournal stores the session r of a fork with the parent's journal up to the fork, and the rows that follow from the journal. Turns and
 // requests get ids of their own, like entries, since the parent may be deleted.
-func (c *core) copyJournal(ctx context.Context, f fork, r row, last int64) error {
+func (c *core) copyJournal(ctx context.Context, f fork, r *row, last int64) error {
 	h, err := c.refolded(ctx, f, r, last)
 	if err != nil {
 		return err
+	}
+	if f.before != nil {
+		if err := c.attachTalk(ctx, f, r, h.entries); err != nil {
+			return err
+		}
 	}
 	if err := c.copied(ctx, f, r.ID, &h); err != nil {
 		return err
@@ -122,7 +132,7 @@ type inherited struct {
 }
 
 // refolded folds the parent's journal up to the fork as the journal of the session r.
-func (c *core) refolded(ctx context.Context, f fork, r row, last int64) (h inherited, err error) {
+func (c *core) refolded(ctx context.Context, f fork, r *row, last int64) (h inherited, err error) {
 	t := transcript.New(r.ID, transcript.Facts{})
 	err = c.journal.Each(ctx, f.parent.ID, func(fr journal.Frame) {
 		switch {
@@ -136,7 +146,11 @@ func (c *core) refolded(ctx context.Context, f fork, r row, last int64) (h inher
 		}
 		t.Apply(fr)
 	})
-	forked := journal.Frame{N: last, Generation: r.Generation, At: time.UnixMilli(r.CreatedAt.UnixMilli()), Dir: journal.Note, Data: mustJSON(transcript.Note{Note: transcript.NoteForked, Session: f.parent.ID, Text: f.parent.Title})}
+	note := transcript.Note{Note: transcript.NoteForked, Session: f.parent.ID, Text: f.parent.Title}
+	if f.before != nil {
+		note.Reason = transcript.ReasonBranch
+	}
+	forked := journal.Frame{N: last, Generation: r.Generation, At: time.UnixMilli(r.CreatedAt.UnixMilli()), Dir: journal.Note, Data: mustJSON(note)}
 	t.Apply(forked)
 	h.entries, _ = t.Take()
 	h.notes = append(h.notes, forked)
@@ -230,8 +244,21 @@ func (c *Client) Fork(ctx context.Context, id string) (Session, error) {
 	}
 }
 
-// branch makes the session of a fork that the agent has made.
+// branch makes the session of a fork that the agent has made, and starts the session's agent.
 func (c *Client) branch(ctx context.Context, f fork) (Session, error) {
+	v, err := c.copySession(ctx, f)
+	if err != nil {
+		return Session{}, err
+	}
+	// The agent starts at once: a fork that the agent cannot open can still be made again, see afresh.
+	if err := v.call(ctx, func() error { return v.wish(lifecycle.Start{}) }); err != nil {
+		return Session{}, err
+	}
+	return c.show(v.look()), nil
+}
+
+// copySession stores the session of a fork.
+func (c *Client) copySession(ctx context.Context, f fork) (*conversation, error) {
 	now := Time{Time: time.Now()}
 	r := f.parent
 	r.Session = Session{
@@ -239,25 +266,30 @@ func (c *Client) branch(ctx context.Context, f fork) (Session, error) {
 		Agent: r.Agent, ACPSessionID: f.peer, ProtocolVersion: r.ProtocolVersion, Generation: r.Generation, Phase: lifecycle.Closed, CreatedAt: now, UpdatedAt: now,
 		Origin: &Origin{Kind: originFork, Session: f.parent.ID, Title: f.parent.Title, Agent: r.Agent}, Title: f.parent.Title,
 	}
-	if r.Title != "" {
-		r.Title, r.titleBy = r.Title+" (fork)", titleByPerson // otherwise the agent's title would give both sessions the same name
-	}
+	mark := " (fork)"
 	r.queue, r.facts.Terminals, r.facts.GoingOn, r.deletedAt = nil, 0, 0, time.Time{}
+	if f.before != nil {
+		mark = " (branch)"
+		r.Origin.Kind, r.Origin.Turn = originBranch, f.before.turn
+		if f.before.again {
+			r.Origin = f.parent.Origin
+		}
+		r.facts.Usage, r.facts.Unopened = nil, nil // of the parent's ACP session
+		r.Draft, r.Attachments = f.before.message, f.before.files
+	}
+	if r.Title != "" {
+		r.Title, r.titleBy = r.Title+mark, titleByPerson // otherwise the agent's title would give both sessions the same name
+	}
 	r.showFacts()
 	last := f.until + 1
-	if err := c.copyJournal(ctx, f, r, last); err != nil {
-		return Session{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	if err := c.copyJournal(ctx, f, &r, last); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	v, err := c.enliven(r, last)
-	if err != nil {
-		return Session{}, err
+	if err == nil {
+		c.cfg.Search.Wake()
 	}
-	c.cfg.Search.Wake()
-	// The agent starts at once: a fork that the agent cannot open can still be made again, see afresh.
-	if err := v.call(ctx, func() error { return v.wish(lifecycle.Start{}) }); err != nil {
-		return Session{}, err
-	}
-	return c.show(v.look()), nil
+	return v, err
 }
 
 // forkLimit is how long a fork may take, including a start of the agent, so that a directory that nobody approves does not block Fork

@@ -19,6 +19,8 @@ const (
 	refusedDamaged = "fork.damaged"
 	refusedNotMade = "fork.failed"
 	refusedTooSlow = "fork.slow"
+
+	refusedUnknownTurn = "branch.unknown_turn"
 )
 
 // fork is the result of a requested fork.
@@ -26,6 +28,7 @@ type fork struct {
 	peer   string // the ACP session id of the fork
 	until  int64  // the last frame of the parent's journal that belongs to the fork
 	parent row
+	before *branchPoint // of a branch, which no agent has made
 	err    error
 }
 

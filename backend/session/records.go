@@ -61,8 +61,9 @@ type Session struct {
 
 // Origin tells what a session was made from.
 type Origin struct {
-	Kind    string `json:"kind" enum:"fork,continue,import"`
-	Session string `json:"session,omitempty" doc:"Of a fork or a continuation: the session before it; it may be gone"`
+	Kind    string `json:"kind" enum:"fork,branch,continue,import"`
+	Session string `json:"session,omitempty" doc:"Of a fork, a branch or a continuation: the session before it; it may be gone"`
+	Turn    string `json:"turn,omitempty" doc:"Of a branch: the turn of that session whose message is said differently here"`
 	Title   string `json:"title,omitempty" doc:"What that one was called then"`
 	Agent   string `json:"agent,omitempty" doc:"The agent of that one, or from which it was imported"`
 }

@@ -178,6 +178,7 @@ const (
 
 const (
 	originFork     = "fork"
+	originBranch   = "branch"
 	originContinue = "continue"
 	originImport   = "import"
 )

@@ -259,7 +259,7 @@ func TestForkHasOnlyTurnsOfItsJournal(t *testing.T) {
 	unspoken := func(id string, until int64) string {
 		r := parent
 		r.ID, r.CreatedAt, r.Origin = id, Time{Time: time.Now()}, &Origin{Kind: originFork, Session: "parent"}
-		if err := c.copyJournal(t.Context(), fork{peer: "p", until: until, parent: parent}, r, until+1); err != nil {
+		if err := c.copyJournal(t.Context(), fork{peer: "p", until: until, parent: parent}, &r, until+1); err != nil {
 			t.Fatal(err)
 		}
 		v := &conversation{c: c.core, id: id, row: r}

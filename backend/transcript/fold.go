@@ -890,6 +890,9 @@ const (
 	RestoredFork   = "fork"          // forked from the parent again
 )
 
+// ReasonBranch is the reason of a NoteForked when the session goes on from before a message, and its agent has not seen the parent.
+const ReasonBranch = "branch"
+
 // imported is the state of an import: entries are held back while a history is taken in.
 type imported struct {
 	running bool

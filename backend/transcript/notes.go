@@ -59,7 +59,7 @@ const (
 	NoteImporting   = "session.importing" // updates from here on are history that is not stored yet, until the session is ready
 	NoteForking     = "session.forking"   // the agent is asked for a fork
 	NoteFork        = "session.fork"      // Session: the agent's id of the new fork; empty when the agent has made none
-	NoteForked      = "session.forked"    // Session, Text: this session is a fork; the parent and the parent's title
+	NoteForked      = "session.forked"    // Session, Text: this session is a fork; the parent and the parent's title; Reason: branch
 	NoteTurnBegan   = "turn.began"        // Turn, Prompt, Attachments
 	NoteComposed    = "turn.composed"     // Turn, Attachments in the form that goes to the agent; Text: the sent text, when different from the written text
 	NoteTurnEnded   = "turn.ended"        // Turn, Reason, Error

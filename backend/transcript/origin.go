@@ -102,7 +102,11 @@ func (t *Fold) applyOrigin(f journal.Frame, n Note) {
 		t.peers.forked(n)
 	case NoteForked: // entries that go on in the parent go on there
 		t.endAll(f)
-		t.add(f, "divider").Divider = &Divider{Code: "session.forked", Params: map[string]string{"session": n.Session, "title": n.Text}}
+		code := "session.forked"
+		if n.Reason == ReasonBranch {
+			code = "session.branched"
+		}
+		t.add(f, "divider").Divider = &Divider{Code: code, Params: map[string]string{"session": n.Session, "title": n.Text}}
 	}
 }
 

@@ -198,7 +198,7 @@ type Notice struct {
 // session.fresh (the agent cannot restore the earlier conversation), session.hibernated (the agent was ended to save memory),
 // app.interrupted, turn.interrupt_sent, turn.killed, turn.no_signal, messages.missing, agent.taken_up, workspace.moved (from, to),
 // session.imported (messages: the entries above are the agent's history), session.imported_unseen (the agent shows no history),
-// session.forked (session, title: the entries above are the parent's).
+// session.forked (session, title: the entries above are the parent's), session.branched (the same; the agent has not seen them).
 type Divider struct {
 	Code   string            `json:"code"`
 	Params map[string]string `json:"params,omitempty"`
@@ -214,6 +214,7 @@ var dividers = map[string]string{
 	"agent.taken_up":          "Deskhand was away; {agent} kept running",
 	"app.interrupted":         "Deskhand was interrupted here",
 	"messages.missing":        "Messages are missing here: what {agent} said is no longer held",
+	"session.branched":        "Branched here: {agent} has not seen what is above, and is given it as a file",
 	"session.forked":          "Forked here: everything above is from the original conversation",
 	"session.fresh":           "Continued without memory: {agent} cannot restore what was said above",
 	"session.hibernated":      "{agent} was put to sleep to save memory; your next message wakes it",

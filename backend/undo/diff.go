@@ -18,7 +18,7 @@ type fileChange struct {
 type comparison struct {
 	store       *snapshot.Store // nil = there is nothing to compare
 	workspace   string          // to which store belongs
-	scope       string          // of the marks of a person: the id of a turn, or sinceStart
+	scope       string          // of the marks of a person: the id of a turn, that with a plus for it and all later ones, or sinceStart
 	was, became string
 	left        leftOut
 	mixed       bool

@@ -108,10 +108,11 @@ type DiffLine struct {
 	NoNewline bool   `json:"noNewline,omitempty" doc:"The file ends with it, and no newline follows"`
 }
 
-// ChangeScope chooses changes: those of a turn, or those of all turns. The zero ChangeScope means the newest turn.
+// ChangeScope chooses changes: those of a turn, those of a turn and all later ones, or those of all turns. The zero ChangeScope means the
+// newest turn.
 type ChangeScope struct {
 	Turn  string `json:"turn,omitempty" query:"turn" maxLength:"64"`
-	Since string `json:"since,omitempty" query:"since" enum:"start"`
+	Since string `json:"since,omitempty" query:"since" enum:"start,turn" doc:"start: of all turns. turn: of that turn and all later ones"`
 }
 
 // HunkAt names a hunk of a file.
@@ -134,9 +135,10 @@ type RevertChanges struct {
 	Paths []string `json:"paths,omitempty" maxItems:"10000"`
 }
 
-// RestoreTurn is the command to take back all changes of a turn.
+// RestoreTurn is the command to take back all changes of a turn, or of that turn and all later ones.
 type RestoreTurn struct {
 	Turn    string `json:"turn" maxLength:"64"`
+	Later   bool   `json:"later,omitempty" doc:"The changes of all later turns, too: files become what they were before the turn"`
 	Preview bool   `json:"preview" doc:"Tell what would happen, and change nothing"`
 	Force   bool   `json:"force,omitempty" doc:"Files that were changed since, too. What they are now is kept for the way back"`
 }
@@ -189,4 +191,8 @@ const (
 	stateTaking = "taking"
 )
 
-const sinceStart = "start" // the scope of all turns
+// The values of ChangeScope.Since.
+const (
+	sinceStart = "start"
+	sinceTurn  = "turn"
+)

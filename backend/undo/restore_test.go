@@ -69,6 +69,31 @@ func TestHunksAndFilesAreReverted(t *testing.T) {
 	wantRefused(t, "UndoRestoration once more", err, "changes.unknown_undo")
 }
 
+func TestTurnsFromOneOnAreRestored(t *testing.T) {
+	f := open(t, "", config{})
+	f.write("a.txt", "0\n", "mine.txt", "0\n")
+	id := f.session()
+	f.during(id, func() { f.write("a.txt", "1\n") })
+	idle, _ := f.during(id, func() {})
+	second, _ := f.during(id, func() { f.write("a.txt", "2\n", "b.txt", "b\n") })
+	f.write("mine.txt", "mine\n")
+	f.during(id, func() { f.write("a.txt", "3\n") })
+	last, _ := f.during(id, func() {})
+
+	for _, turn := range []string{second, idle} {
+		preview := f.restore(id, undo.RestoreTurn{Turn: turn, Later: true, Preview: true})
+		want(t, "the preview", outcomes(preview), "a.txt restored\nb.txt removed")
+		want(t, "what the scope lists", listed(f.changes(id, undo.ChangeScope{Turn: turn, Since: "turn"})), "modified a.txt +1 -1 0/1 same\nadded b.txt +1 -0 0/1 same")
+		done := f.restore(id, undo.RestoreTurn{Turn: turn, Later: true})
+		want(t, "files after the restoration", f.read("a.txt", "b.txt", "mine.txt"), "1\n(gone)mine\n")
+		f.undo(id, done.ID)
+		want(t, "files after it was undone", f.read("a.txt", "b.txt", "mine.txt"), "3\nb\nmine\n")
+	}
+	want(t, "from a last turn that changed nothing", outcomes(f.restore(id, undo.RestoreTurn{Turn: last, Later: true})), "")
+	f.write("a.txt", "by hand\n")
+	want(t, "a file that was edited since", outcomes(f.restore(id, undo.RestoreTurn{Turn: second, Later: true, Preview: true})), "a.txt conflict changes.edited\nb.txt removed")
+}
+
 func TestTurnIsRestored(t *testing.T) {
 	f := open(t, "", config{})
 	f.write("code.go", twenty(), "old.txt", "old\n", ".gitignore", "*.log\n", "noise.log", "1")

@@ -119,9 +119,14 @@ func (l *Library) Revert(ctx context.Context, id string, r RevertChanges) (Resto
 	return l.restore(ctx, &c.session, &c.comparison, p, "")
 }
 
-// RestoreTurn takes back all changes of a turn.
+// RestoreTurn takes back all changes of a turn, or of that turn and all later ones. The turns of several are not marked as undone, since
+// a restoration stands for one turn.
 func (l *Library) RestoreTurn(ctx context.Context, id string, r RestoreTurn) (Restored, error) {
-	c, err := l.scoped(ctx, id, ChangeScope{Turn: r.Turn})
+	at := ChangeScope{Turn: r.Turn}
+	if r.Later {
+		at.Since = sinceTurn
+	}
+	c, err := l.scoped(ctx, id, at)
 	if err != nil {
 		return Restored{}, err
 	}

@@ -27,8 +27,16 @@ func (l *Library) recorded(ctx context.Context, id string) ([]turnRow, Session, 
 
 // resolve returns the trees that a scope means. Where there is nothing to compare, the store of the comparison is nil and head tells why.
 func (l *Library) resolve(ctx context.Context, rows []turnRow, s *Session, scope ChangeScope) (c comparison, head Changes, err error) {
-	if scope.Since == sinceStart {
-		c, head, err = l.sinceStart(ctx, rows, s)
+	if scope.Since != "" {
+		marks := sinceStart
+		if scope.Since == sinceTurn {
+			first := slices.IndexFunc(rows, func(r turnRow) bool { return r.turn >= scope.Turn }) // ids have the order of their times
+			if first < 0 {
+				return comparison{}, Changes{State: stateReady, Turn: scope.Turn}, nil
+			}
+			rows, marks = rows[first:], scope.Turn+"+"
+		}
+		c, head, err = l.ofTurns(ctx, rows, s, marks)
 		if err != nil {
 			err = l.gitFailed(s, err)
 		}

@@ -75,8 +75,8 @@ func (c *composedCache) put(now composed) {
 	c.list = c.list[max(0, len(c.list)-maxComposed):]
 }
 
-// sinceStart returns the trees of all turns that were not taken back.
-func (l *Library) sinceStart(ctx context.Context, rows []turnRow, s *Session) (comparison, Changes, error) {
+// ofTurns returns the trees of those turns that were not taken back. marks is the scope of the marks of a person.
+func (l *Library) ofTurns(ctx context.Context, rows []turnRow, s *Session, marks string) (comparison, Changes, error) {
 	if l.Snapshots == nil {
 		return comparison{}, Changes{State: stateOff, Reason: reasonOff}, nil
 	}
@@ -104,7 +104,7 @@ func (l *Library) sinceStart(ctx context.Context, rows []turnRow, s *Session) (c
 		return comparison{}, head, err
 	}
 	return comparison{
-		store: store, workspace: s.Workspace, scope: sinceStart, was: all.was, became: all.became, left: all.left, between: all.between,
+		store: store, workspace: s.Workspace, scope: marks, was: all.was, became: all.became, left: all.left, between: all.between,
 		mixed: head.Mixed, reason: head.Reason,
 	}, head, nil
 }

@@ -1000,7 +1000,8 @@ export interface paths {
         /** Get the branch that is checked out in a session's directory */
         get: operations["branch"];
         put?: never;
-        post?: never;
+        /** Make a session that continues from before a message, which becomes its draft together with what was said before as a file; no agent starts until the draft is sent */
+        post: operations["branchSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2304,6 +2305,12 @@ export interface components {
             /** @description Absent where no branch is checked out, or the directory is in no repository */
             name?: string;
         };
+        BranchSessionRequest: {
+            /** @description The draft, in place of the message */
+            message?: string;
+            /** @description The turn that the message began */
+            turn: string;
+        };
         BusEvent: {
             attachments?: components["schemas"]["Attachment"][];
             /** @description Where its bytes cannot be put in */
@@ -3115,8 +3122,11 @@ export interface components {
         KeepHunks: {
             hunks: components["schemas"]["HunkAt"][];
             kept: boolean;
-            /** @enum {string} */
-            since?: "start";
+            /**
+             * @description start: of all turns. turn: of that turn and all later ones
+             * @enum {string}
+             */
+            since?: "start" | "turn";
             turn?: string;
         };
         KeptWork: {
@@ -3418,11 +3428,13 @@ export interface components {
             /** @description The agent of that one, or from which it was imported */
             agent?: string;
             /** @enum {string} */
-            kind: "fork" | "continue" | "import";
-            /** @description Of a fork or a continuation: the session before it; it may be gone */
+            kind: "fork" | "branch" | "continue" | "import";
+            /** @description Of a fork, a branch or a continuation: the session before it; it may be gone */
             session?: string;
             /** @description What that one was called then */
             title?: string;
+            /** @description Of a branch: the turn of that session whose message is said differently here */
+            turn?: string;
         };
         OutputMatch: {
             /**
@@ -3978,6 +3990,8 @@ export interface components {
         RestoreTurn: {
             /** @description Files that were changed since, too. What they are now is kept for the way back */
             force?: boolean;
+            /** @description The changes of all later turns, too: files become what they were before the turn */
+            later?: boolean;
             /** @description Tell what would happen, and change nothing */
             preview: boolean;
             turn: string;
@@ -4004,8 +4018,11 @@ export interface components {
         RevertChanges: {
             hunks?: components["schemas"]["HunkAt"][];
             paths?: string[];
-            /** @enum {string} */
-            since?: "start";
+            /**
+             * @description start: of all turns. turn: of that turn and all later ones
+             * @enum {string}
+             */
+            since?: "start" | "turn";
             turn?: string;
         };
         Rule: {
@@ -8516,6 +8533,53 @@ export interface operations {
             };
         };
     };
+    branchSession: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BranchSessionRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     cancel: {
         parameters: {
             query?: never;
@@ -8561,7 +8625,8 @@ export interface operations {
         parameters: {
             query?: {
                 turn?: string;
-                since?: "start";
+                /** @description start: of all turns. turn: of that turn and all later ones */
+                since?: "start" | "turn";
             };
             header?: never;
             path: {
@@ -8604,7 +8669,8 @@ export interface operations {
         parameters: {
             query: {
                 turn?: string;
-                since?: "start";
+                /** @description start: of all turns. turn: of that turn and all later ones */
+                since?: "start" | "turn";
                 path: string;
             };
             header?: never;

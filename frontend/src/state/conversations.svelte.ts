@@ -30,6 +30,12 @@ export class Conversations {
       a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0,
     ),
   );
+  /** The branches of conversations, the oldest first. */
+  readonly branches = $derived(
+    this.ordered
+      .filter(({ origin }) => origin?.kind === 'branch')
+      .sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1)),
+  );
   readonly running = $derived(this.ordered.filter((session) => statusOf(session) === 'running').length);
   readonly #client: Client;
   readonly #toasts: Toasts;

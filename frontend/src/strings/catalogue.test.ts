@@ -21,6 +21,7 @@ import { queue } from './queue';
 import { screens } from './screens';
 import { settings } from './settings';
 import { start } from './start';
+import { branches } from './branches';
 import { working } from './working';
 import { worktree } from './worktree';
 
@@ -31,7 +32,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|attachments|browse|cards|changes|discord|en|equip|inspect|keyboard|output|pages|panel|queue|screens|settings|start|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|attachments|branches|browse|cards|changes|discord|en|equip|inspect|keyboard|output|pages|panel|queue|screens|settings|start|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -55,6 +56,7 @@ const parts = [
   screens,
   settings,
   start,
+  branches,
   working,
   worktree,
 ];

@@ -157,6 +157,7 @@ export const en = {
   'divider.agent.start_failed': '{agent} could not be started',
   'divider.agent.taken_up': 'Deskhand was away; {agent} kept running',
   'divider.app.interrupted': 'Deskhand was interrupted here',
+  'divider.session.branched': 'Branched here: {agent} has not seen what is above, and is given it as a file',
   'divider.session.forked': 'Forked here: everything above is from the original conversation',
   'divider.messages.missing': 'Messages are missing here: what {agent} said is no longer held',
   'divider.session.fresh': 'Continued without memory: {agent} cannot restore what was said above',
@@ -245,6 +246,7 @@ export const en = {
   'error.save.refused': 'This cannot be saved as a file.',
   'error.search.empty': 'Nothing to search for: enter a word with a letter or a digit.',
   'error.export.format': 'Conversations cannot be exported as {format}.',
+  'error.branch.unknown_turn': 'The message is not in this conversation any more.',
   'error.fork.damaged': 'Part of this conversation is lost, so it cannot be forked.',
   'error.fork.failed': '{agent} did not fork the conversation: {detail}',
   'error.fork.slow': '{agent} took too long to fork the conversation.',
@@ -416,6 +418,7 @@ export const en = {
   'newer.choose': 'Choose a conversation to read it.',
 
   'origin.continue': 'Continues “{title}” with {agent}',
+  'origin.branch': 'Branch of “{title}”',
   'origin.fork': 'Forked from “{title}”',
   'origin.import': 'Imported from {agent}',
 

@@ -17,6 +17,7 @@ import type { screens } from './screens';
 import type { settings } from './settings';
 import type { start } from './start';
 import { texts } from './texts';
+import type { branches } from './branches';
 import type { working } from './working';
 import type { worktree } from './worktree';
 
@@ -40,6 +41,7 @@ export type Key =
   | keyof typeof screens
   | keyof typeof settings
   | keyof typeof start
+  | keyof typeof branches
   | keyof typeof working
   | keyof typeof worktree;
 type Params = Readonly<Record<string, string | number>>;

@@ -1,0 +1,114 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"deskhand/backend/journal"
+	"deskhand/backend/lifecycle"
+	"deskhand/backend/redact"
+	"deskhand/backend/summary"
+	"deskhand/backend/transcript"
+)
+
+// branchPoint is the message before which a branch leaves its parent.
+type branchPoint struct {
+	turn    string // of the parent, which the message began
+	again   bool   // the parent is a branch, and the message its first
+	message string
+	files   []transcript.Attachment
+	agent   string // the agent's name
+	secret  redact.Redactor
+}
+
+// Branch makes a session that goes on from before the message that began a turn, so that a person can say the message differently. The
+// protocol has no fork at a message, so the agent of the branch begins anew: the draft of the branch is the message, or instead in its place,
+// with the message's files, and one file more with what was said before. No agent starts until the draft is sent.
+func (c *Client) Branch(ctx context.Context, id, turn, instead string) (Session, error) {
+	if err := c.ReadOnly(); err != nil {
+		return Session{}, err
+	}
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return Session{}, err
+	}
+	f := fork{before: &branchPoint{turn: turn, message: instead, agent: v.agentName}}
+	err = v.call(ctx, func() error {
+		if v.state.Turn != "" {
+			return &RefusedError{Code: lifecycle.RefusedRunning}
+		}
+		f.parent = v.row
+		f.parent.facts = v.fold.Facts
+		return nil
+	})
+	if err != nil {
+		return Session{}, err
+	}
+	if err := c.findMessage(ctx, &f); err != nil {
+		return Session{}, err
+	}
+	if f.before.secret, err = c.Redactor(ctx, f.parent.Session); err != nil {
+		c.cfg.Logger.Warn("what a branch is given may hold secrets that cannot be read", "session", id, "error", err)
+	}
+	b, err := c.copySession(ctx, f)
+	if err != nil {
+		return Session{}, err
+	}
+	return c.show(b.look()), nil
+}
+
+// findMessage finds the message of a branch in the parent's journal. A branch of the first message of a branch is one more branch of the
+// message that both say differently.
+func (c *core) findMessage(ctx context.Context, f *fork) error {
+	var found, first bool
+	err := c.readWhole(ctx, f.parent.ID, func(fr journal.Frame) {
+		var n transcript.Note
+		if found || fr.Dir != journal.Note || json.Unmarshal(fr.Data, &n) != nil {
+			return
+		}
+		switch {
+		case n.Note == transcript.NoteForked:
+			first = n.Reason == transcript.ReasonBranch
+		case n.Note == transcript.NoteTurnBegan && n.Turn == f.before.turn:
+			found, f.until = true, fr.N-1
+			f.before.again = first && f.parent.Origin != nil
+			f.before.message = cmp.Or(f.before.message, transcript.PromptText(n.Prompt))
+			for _, a := range n.Attachments {
+				if !f.before.again || a.Filename != talkName {
+					f.before.files = append(f.before.files, a.Plain())
+				}
+			}
+		case n.Note == transcript.NoteTurnBegan:
+			first = false
+		}
+	})
+	if err == nil && !found {
+		return bad(refusedUnknownTurn, "turn", f.before.turn)
+	}
+	return err
+}
+
+// talkName is the name of the file with what was said before a branch.
+const talkName = "what-was-said.md"
+
+// attachTalk adds what was said before a branch to the files of its draft.
+func (c *core) attachTalk(ctx context.Context, f fork, r *row, list []transcript.Change) error {
+	talk := summary.NewTalk(f.before.agent, f.parent.Title, f.parent.Cwd)
+	for _, change := range list {
+		talk.Add(change.Entry)
+	}
+	text := talk.Markdown()
+	if text == "" {
+		return nil
+	}
+	a, err := c.attachments.Upload(ctx, talkName, "text/markdown", strings.NewReader(f.before.secret.Text(text)))
+	if err != nil {
+		return err
+	}
+	r.Attachments = append(slices.Clone(r.Attachments), a.Plain())
+	return nil
+}
+

@@ -1,0 +1,34 @@
+import { addTexts } from './texts';
+
+// The texts of a message that is said differently, in a branch of the conversation.
+
+export const branches = {
+  'branch.about':
+    'The conversation goes on in a new branch from before this message, and this one stays as it is. {agent} begins anew, with what was said so far as a file.',
+  'branch.back.one': 'Put {n} file back to how it was before this message',
+  'branch.back.other': 'Put {n} files back to how they were before this message',
+  'branch.busy': 'Making the branch…',
+  'branch.cancel': 'Cancel',
+  'branch.close': 'Close',
+  'branch.conflicts.one': '{n} file stays as it is',
+  'branch.conflicts.other': '{n} files stay as they are',
+  'branch.edit': 'Edit from here',
+  'branch.files': 'Files that go back',
+  'branch.files_stay': 'Files stay as they are: {reason}',
+  'branch.looking': 'Checking the files…',
+  'branch.message': 'Message',
+  'branch.next': 'Next branch',
+  'branch.no_files': 'No file has changed since this message.',
+  'branch.outcome.removed': 'Will be deleted: it was created after this message',
+  'branch.outcome.restored': 'Will be restored',
+  'branch.outcome.same': 'Is as it was',
+  'branch.of': 'Branch {n} of {all}',
+  'branch.previous': 'Previous branch',
+  'branch.restored.one': '{n} file is as it was before the message',
+  'branch.restored.other': '{n} files are as they were before the message',
+  'branch.send': 'Send in a branch',
+  'branch.title': 'Edit from here',
+  'branch.with': 'With {files}',
+};
+
+addTexts(branches);
