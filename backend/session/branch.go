@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -139,7 +138,7 @@ func (c *core) refolded(ctx context.Context, f fork, r *row, last int64) (h inhe
 		case fr.N > f.until:
 			return
 		case fr.Dir == journal.Note:
-			fr.Data = renamed(r.ID, fr.Data)
+			fr.Data = transcript.ForkNote(r.ID, fr.Data)
 			h.notes = append(h.notes, fr)
 		default:
 			h.frames++
@@ -175,13 +174,13 @@ func (c *core) copied(ctx context.Context, f fork, session string, h *inherited)
 		return err
 	}
 	for _, t := range turns {
-		t.ID, t.Session = renamedID(session, t.ID), session
+		t.ID, t.Session = transcript.ForkID(session, t.ID), session
 		if told[t.ID] {
 			h.turns = append(h.turns, &Turn{Turn: t})
 		}
 	}
 	for _, q := range requests {
-		q.ID, q.Session, q.Turn = renamedID(session, q.ID), session, renamedID(session, q.Turn)
+		q.ID, q.Session, q.Turn = transcript.ForkID(session, q.ID), session, transcript.ForkID(session, q.Turn)
 		if q.Status == lifecycle.StatusRequested {
 			q.Status = lifecycle.StatusExpired // the request waits in the parent
 		}
@@ -190,30 +189,6 @@ func (c *core) copied(ctx context.Context, f fork, session string, h *inherited)
 		}
 	}
 	return nil
-}
-
-// renamed returns a note of the parent with the fork's ids of its turn and request.
-func renamed(session string, data []byte) []byte {
-	var n transcript.Note
-	if json.Unmarshal(data, &n) != nil || n.Turn == "" && n.Request == "" {
-		return data
-	}
-	n.Turn, n.Request = renamedID(session, n.Turn), renamedID(session, n.Request)
-	return mustJSON(n)
-}
-
-// renamedID returns a UUIDv7 of the same time as id, so that lists sorted by id keep their order.
-func renamedID(session, id string) string {
-	was, err := uuid.Parse(id)
-	if err != nil {
-		return id
-	}
-	sum := sha256.Sum256([]byte(session + "\x00" + id))
-	const ofTime = 6 // bytes
-	copy(was[ofTime:], sum[:])
-	was[6] = was[6]&0x0f | 0x70
-	was[8] = was[8]&0x3f | 0x80
-	return was.String()
 }
 
 // Fork makes a second session that goes on from the current end of a session. Fork starts the agent if needed, and waits for the fork.

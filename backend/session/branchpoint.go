@@ -111,4 +111,3 @@ func (c *core) attachTalk(ctx context.Context, f fork, r *row, list []transcript
 	r.Attachments = append(slices.Clone(r.Attachments), a.Plain())
 	return nil
 }
-

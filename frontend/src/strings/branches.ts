@@ -12,6 +12,7 @@ export const branches = {
   'branch.close': 'Close',
   'branch.conflicts.one': '{n} file stays as it is',
   'branch.conflicts.other': '{n} files stay as they are',
+  'branch.diff': 'What has changed here since the message, which goes away:',
   'branch.edit': 'Edit from here',
   'branch.files': 'Files that go back',
   'branch.files_stay': 'Files stay as they are: {reason}',
