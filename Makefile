@@ -56,6 +56,7 @@ soak: ## Stream for hours and fail when memory grows (SOAK_MINUTES=120, SOAK_SUR
 crash: ## Kill the program and harm its last writes, 200 times each (ROUNDS=200)
 	@DESKHAND_CRASH_ROUNDS=$(or $(ROUNDS),200) go test ./backend/cli -run 'TestKilledAtAnyPoint|TestAWriteThatIsCutOff' -count=1 -v -timeout 3h
 	@DESKHAND_LONG=1 go test ./backend/session -run 'TestReplayOfEveryWord|TestImportOfALongHistory|TestForkOfALongConversation' -count=1 -v -timeout 1h
+	@DESKHAND_LONG=1 go test ./backend/salvage -count=1 -timeout 1h
 fuzz: ## Fuzz every parser (FUZZTIME=30s each)
 	@build/test.sh fuzz
 measure-memory: ## Measure the idle app's memory, its whole process tree

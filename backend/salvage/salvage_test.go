@@ -13,7 +13,11 @@ import (
 	"deskhand/backend/store"
 )
 
-const conversations = 25
+// long reports whether DESKHAND_LONG asks for many more damages, as "make crash" does.
+func long() bool { return os.Getenv("DESKHAND_LONG") != "" }
+
+// conversations is enough for trees of several levels.
+const conversations = 14
 
 // filled writes a database that has trees of several levels, rows that overflow their page, and a list of free pages.
 func filled(t *testing.T) string {
@@ -222,8 +226,11 @@ func TestSalvageLosesOnlyRowsOfDamagedPage(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // the same each time
 	pages := int(info.Size() / usualPage)
-	numbers := []int{1, 2, 3}
-	for range 8 {
+	numbers, further := []int{1, 2, 3}, 3
+	if long() {
+		further = 60
+	}
+	for range further {
 		numbers = append(numbers, 1+rng.IntN(pages))
 	}
 	m, err := openImage(filepath.Join(from, "deskhand.db"))
@@ -280,7 +287,11 @@ func TestSalvageOfAnyBytesMakesSoundDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range uint64(12) {
+	seeds := uint64(6)
+	if long() {
+		seeds = 90
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // the same each time
 		data := append([]byte{}, whole...)
 		switch seed % 3 {
