@@ -23,6 +23,10 @@ func (c *Client) changeRoutes() {
 		) (*body[undo.Changes], error) {
 			return answer(changes.Changes(ctx, in.ID, in.ChangeScope))
 		})
+	huma.Register(c.api, op("changeStat", http.MethodGet, "sessions/{id}/changes/stat", "Get the size of the changes of all turns", http.StatusOK),
+		func(ctx context.Context, in *byID) (*body[undo.ChangeStat], error) {
+			return answer(changes.Stat(ctx, in.ID))
+		})
 	huma.Register(c.api, op("fileChanges", http.MethodGet, "sessions/{id}/changes/file", "Get the changes of one file", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID string `path:"id" maxLength:"64"`

@@ -30,6 +30,13 @@ type Changes struct {
 	Restoration *LastRestoration `json:"restoration,omitempty" doc:"What was put back last since the newest turn began, if it can be taken back"`
 }
 
+// ChangeStat is the size of the changes of all turns.
+type ChangeStat struct {
+	Files   int `json:"files"`
+	Added   int `json:"added" doc:"Lines"`
+	Removed int `json:"removed" doc:"Lines"`
+}
+
 // LastRestoration is the newest restoration of a session.
 type LastRestoration struct {
 	ID         string      `json:"id"`

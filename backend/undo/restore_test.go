@@ -80,6 +80,9 @@ func TestTurnsFromOneOnAreRestored(t *testing.T) {
 	f.during(id, func() { f.write("a.txt", "3\n") })
 	last, _ := f.during(id, func() {})
 
+	if got, err := f.Stat(t.Context(), id); err != nil || got != (undo.ChangeStat{Files: 2, Added: 2, Removed: 1}) {
+		t.Errorf("Stat: got %+v, error %v; want 2 files, 2 lines more and 1 less", got, err)
+	}
 	for _, turn := range []string{second, idle} {
 		preview := f.restore(id, undo.RestoreTurn{Turn: turn, Later: true, Preview: true})
 		want(t, "the preview", outcomes(preview), "a.txt restored\nb.txt removed")

@@ -115,6 +115,28 @@ func (l *Library) Changes(ctx context.Context, id string, scope ChangeScope) (Ch
 	return head, nil
 }
 
+// Stat returns the size of all changes of agents in a session's directory; nothing where they are not known.
+func (l *Library) Stat(ctx context.Context, id string) (ChangeStat, error) {
+	rows, s, err := l.recorded(ctx, id)
+	if err != nil {
+		return ChangeStat{}, err
+	}
+	c, _, err := l.resolve(ctx, rows, &s, ChangeScope{Since: sinceStart})
+	if err != nil || c.store == nil {
+		return ChangeStat{}, err
+	}
+	list, err := l.difference(ctx, &c)
+	if err != nil {
+		return ChangeStat{}, l.gitFailed(&s, err)
+	}
+	stat := ChangeStat{Files: len(list)}
+	for i := range list {
+		stat.Added += list[i].Added
+		stat.Removed += list[i].Removed
+	}
+	return stat, nil
+}
+
 // shown returns the files that cannot be taken back, by path, at most 100.
 func (l leftOut) shown() (list []LeftOut) {
 	const most = 100

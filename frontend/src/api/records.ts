@@ -127,6 +127,7 @@ export type TreePreview = Schemas['TreePreview'];
 // The changes of a session's turns, and their undoing.
 
 export type Changes = Schemas['Changes'];
+export type ChangeStat = Schemas['ChangeStat'];
 export type ChangedTurn = Schemas['ChangedTurn'];
 export type ChangedFile = Schemas['ChangedFile'];
 export type FileDiff = Schemas['FileDiff'];

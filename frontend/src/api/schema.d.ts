@@ -1127,6 +1127,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{id}/changes/stat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the size of the changes of all turns */
+        get: operations["changeStat"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{id}/config": {
         parameters: {
             query?: never;
@@ -2375,6 +2392,20 @@ export interface components {
             /** @description Random value, new for each call */
             nonce: string;
             tab: string;
+        };
+        ChangeStat: {
+            /**
+             * Format: int64
+             * @description Lines
+             */
+            added: number;
+            /** Format: int64 */
+            files: number;
+            /**
+             * Format: int64
+             * @description Lines
+             */
+            removed: number;
         };
         ChangedFile: {
             /**
@@ -8871,6 +8902,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Restored"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    changeStat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeStat"];
                 };
             };
             /** @description Refused: a problem with a code, and the params of its text */

@@ -72,6 +72,18 @@ describe('an approval', () => {
     expect(document.activeElement).toBe(card);
   });
 
+  test('says how to get to its keys, and shows them as keys only while they work', async () => {
+    const { component, card } = await show(request({ options }));
+    expect(card.querySelector('[data-testid=keys]')?.textContent).toBe('Ctrl+. to answer by keyboard');
+    expect(card.classList.contains('away')).toBe(true);
+    component.focus();
+    flushSync();
+    expect(card.classList.contains('away')).toBe(false);
+    card.blur();
+    flushSync();
+    expect(card.classList.contains('away')).toBe(true);
+  });
+
   test('takes no key for 400 ms, not even Enter on a button', async () => {
     const { answer, card } = await show(request({ options }));
     press(card, '1');

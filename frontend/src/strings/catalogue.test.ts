@@ -22,6 +22,7 @@ import { screens } from './screens';
 import { settings } from './settings';
 import { start } from './start';
 import { branches } from './branches';
+import { head } from './head';
 import { working } from './working';
 import { worktree } from './worktree';
 
@@ -32,7 +33,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|attachments|branches|browse|cards|changes|discord|en|equip|inspect|keyboard|output|pages|panel|queue|screens|settings|start|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|attachments|branches|browse|cards|changes|discord|en|equip|head|inspect|keyboard|output|pages|panel|queue|screens|settings|start|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -57,6 +58,7 @@ const parts = [
   settings,
   start,
   branches,
+  head,
   working,
   worktree,
 ];

@@ -72,6 +72,7 @@ export const en = {
   'bytes.kib': '{n} KB',
   'bytes.mib': '{n} MB',
 
+  'card.keys': '{keys} to answer by keyboard',
   'card.more': 'More below',
 
   'clipped.loading': 'Loading…',
@@ -633,7 +634,6 @@ export const en = {
   'surface.native': 'from a system dialog or notification',
   'surface.window': 'from the window',
 
-  'titlebar.branch': 'Branch {branch}',
   'titlebar.files': 'Show its files',
   'titlebar.workspaces': 'Directories',
   'titlebar.label': 'Title bar',

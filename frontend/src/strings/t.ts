@@ -18,6 +18,7 @@ import type { settings } from './settings';
 import type { start } from './start';
 import { texts } from './texts';
 import type { branches } from './branches';
+import type { head } from './head';
 import type { working } from './working';
 import type { worktree } from './worktree';
 
@@ -42,6 +43,7 @@ export type Key =
   | keyof typeof settings
   | keyof typeof start
   | keyof typeof branches
+  | keyof typeof head
   | keyof typeof working
   | keyof typeof worktree;
 type Params = Readonly<Record<string, string | number>>;

@@ -1,0 +1,12 @@
+import { addTexts } from './texts';
+
+// The texts of the head of a conversation.
+
+export const head = {
+  'head.branch': 'Branch {branch}',
+  'head.rename': '{title}\nClick to rename',
+  'head.stat.one': '{n} file changed, {added} lines added, {removed} removed',
+  'head.stat.other': '{n} files changed, {added} lines added, {removed} removed',
+};
+
+addTexts(head);
