@@ -128,6 +128,7 @@ export type TreePreview = Schemas['TreePreview'];
 
 export type Changes = Schemas['Changes'];
 export type ChangeStat = Schemas['ChangeStat'];
+export type TurnChanges = Schemas['TurnChanges'];
 export type ChangedTurn = Schemas['ChangedTurn'];
 export type ChangedFile = Schemas['ChangedFile'];
 export type FileDiff = Schemas['FileDiff'];

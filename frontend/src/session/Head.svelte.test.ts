@@ -23,7 +23,7 @@ afterEach(() => {
 function show() {
   const component = mount(Head, {
     target: document.body,
-    props: { session: session({ title: 'Fix login' }), children },
+    props: { session: session({ title: 'Fix login' }), newest: undefined, children },
   });
   ended = () => void unmount(component);
   flushSync();
