@@ -6,7 +6,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-every=(frontend go generated sdk clock cases browser window lint cross)
+every=(frontend go browser window sdk clock cases generated lint cross)
 tags=desktop,production,webkit2_41
 
 # needs PART prints what build/setup.sh has to make ready for it.
@@ -190,18 +190,21 @@ run() {
 }
 
 # The tests of the browser wait more than they compute. So the later parts named here run beside them, each in a process group of its own,
-# which ends with this script; their output follows in their turn. The window's tests take a quarter of one processor. Parts that only
-# compute get the processor time that the others leave, or the others would be late.
+# which ends with this script; their output follows in their turn. Those that wait, too, run one after the other beside the window's, which
+# take a quarter of one processor. Those that only compute get the processor time that the others leave, or the others would be late.
 start_beside() {
 	local part what=(frontend headless agents) # which they would build at once
 	[[ " $* " != *" window "* ]] || what+=(window)
 	build/programs.sh "${what[@]}" || return
 	for part in "$@"; do
-		case $part in window | lint | cross) ;; *) continue ;; esac
+		case $part in window | sdk | clock | cases | generated | lint | cross) ;; *) continue ;; esac
 		[ -z "${beside[$part]:-}" ] || continue
 		set -m
 		(
-			[ "$part" = window ] || chrt --idle --pid 0 "$BASHPID" || renice -n 19 -p "$BASHPID" >/dev/null
+			case $part in
+			sdk | clock | cases) exec 9>"$notes/waiting" && flock 9 ;;
+			generated | lint | cross) chrt --idle --pid 0 "$BASHPID" || renice -n 19 -p "$BASHPID" >/dev/null ;;
+			esac
 			run "$part"
 		) >"$notes/$part.said" 2>&1 </dev/null &
 		beside[$part]=$!
