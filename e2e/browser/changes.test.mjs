@@ -194,12 +194,11 @@ test("how it looks", async (t) => {
   await page.keyboard.press("y");
   await looks.at(page, "changes-review");
   await panel.getByRole("button", { name: "Two columns" }).click();
-  const edge = panel.getByRole("separator", { name: "Width of the side panel" });
-  await edge.focus();
-  for (let n = 0; n < 22; n++) await page.keyboard.press("ArrowLeft");
+  await panel.getByRole("button", { name: "Make the side panel smaller" }).waitFor(); // two columns need the room
   await panel.getByRole("treeitem", { name: /^guide\.md/ }).click();
   await panel.getByRole("treeitem", { name: /^main\.go/ }).click();
   await looks.at(page, "changes-wide");
+  await panel.getByRole("button", { name: "Make the side panel smaller" }).click();
   // A failed request leaves the shown changes.
   const since = /\/changes\?since=start$/;
   await page.route(since, (route) => route.fulfill({ status: 500, contentType: "application/problem+json", body: "{\"status\":500}" }));

@@ -93,14 +93,19 @@ test("the side panel keeps its tab and width, and lies over a small window", asy
 
   const edge = panel.getByRole("separator");
   const before = (await panel.boundingBox()).width;
-  assert.equal(Math.round(before), 380);
+  assert.equal(Math.round(before), (1280 - 248) / 2, "half of what the sidebar leaves");
   await edge.press("ArrowLeft");
-  assert.equal(Math.round((await panel.boundingBox()).width), 396);
+  assert.equal(Math.round((await panel.boundingBox()).width), 532);
   await page.reload();
   await panel.getByRole("tab", { name: "Inspector", selected: true }).waitFor();
-  assert.equal(Math.round((await panel.boundingBox()).width), 396);
+  assert.equal(Math.round((await panel.boundingBox()).width), 532);
   await edge.dblclick();
-  assert.equal(Math.round((await panel.boundingBox()).width), 380);
+  assert.equal(Math.round((await panel.boundingBox()).width), 516);
+  await app.button("Make the side panel larger", panel).click();
+  assert.deepEqual([(await panel.boundingBox()).x, (await panel.boundingBox()).width].map(Math.round), [248, 1032]);
+  await looks.at(page, "panel-whole");
+  await app.button("Make the side panel smaller", panel).click();
+  assert.equal(Math.round((await panel.boundingBox()).width), 516);
 
   // What is told for a moment lies over nothing that is written in or pressed, in whatever window.
   const box = (part) => part.boundingBox();

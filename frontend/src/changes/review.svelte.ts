@@ -54,6 +54,8 @@ export class Review {
   /** Counts the requests to move the focus to the position. */
   focused = $state(0);
   split = $state(localStorage.getItem(splitKey) === 'yes');
+  /** There is room for two columns. */
+  wide = $state(true);
   /** A restoration runs. */
   busy = $state(false);
   /** The last restoration, which can be undone. */
@@ -93,6 +95,10 @@ export class Review {
   files = $state.raw<readonly ChangedFile[]>([]);
   /** The newest first. */
   turns = $state.raw<readonly ChangedTurn[]>([]);
+
+  get parted(): boolean {
+    return this.split && this.wide;
+  }
 
   get hunks(): readonly Hunk[] {
     return this.file?.hunks ?? [];
@@ -136,7 +142,7 @@ export class Review {
   }
 
   rows(hunk: Hunk): Row[] {
-    return this.split ? split(hunk) : unified(hunk);
+    return this.parted ? split(hunk) : unified(hunk);
   }
 
   // Loading.

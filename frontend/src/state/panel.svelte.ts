@@ -5,7 +5,6 @@ const shownKey = 'deskhand.panel.shown';
 const tabKey = 'deskhand.panel.tab';
 const widthKey = 'deskhand.panel.width';
 
-export const usualWidth = 380;
 export const narrowest = 280;
 
 /** The side panel: whether it is open, the current tab, and the request to that tab. */
@@ -13,7 +12,10 @@ export class PanelState {
   shown = $state(localStorage.getItem(shownKey) === 'yes');
   tab = $state<PanelTab>(tabs.find((one) => one === localStorage.getItem(tabKey)) ?? 'changes');
   ask = $state.raw<PanelAsk>();
-  width = $state(Number(localStorage.getItem(widthKey)) || usualWidth);
+  /** The width in pixels that the person chose; undefined for half of the room. */
+  width = $state<number | undefined>(Number(localStorage.getItem(widthKey)) || undefined);
+  /** The panel covers the conversation. */
+  whole = $state(false);
 
   /** Opens the panel at a tab with a request. */
   open(ask: PanelAsk): void {
@@ -34,9 +36,10 @@ export class PanelState {
     this.#set(false);
   }
 
-  resize(width: number): void {
-    this.width = Math.max(narrowest, Math.round(width));
-    store(widthKey, String(this.width));
+  /** Without a width the panel takes half of the room. */
+  resize(width?: number): void {
+    this.width = width === undefined ? undefined : Math.max(narrowest, Math.round(width));
+    store(widthKey, String(this.width ?? ''));
   }
 
   #choose(tab: PanelTab): void {
@@ -46,6 +49,7 @@ export class PanelState {
 
   #set(shown: boolean): void {
     this.shown = shown;
+    if (!shown) this.whole = false;
     store(shownKey, shown ? 'yes' : 'no');
   }
 }

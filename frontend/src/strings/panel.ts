@@ -12,6 +12,8 @@ export const panel = {
     'The editor that was found is started by a script of Windows, which would take a sign in the path of {name} for a command. Name the program of your editor (.exe) in the environment variable DESKHAND_EDITOR.',
 
   'panel.changes': 'Changes',
+  'panel.larger': 'Make the side panel larger',
+  'panel.smaller': 'Make the side panel smaller',
   'panel.close': 'Close the side panel',
   'panel.failed': 'This part of the page could not be loaded. Choose the tab again.',
   'panel.files': 'Files',
