@@ -62,3 +62,20 @@ cat >/dev/null`})
 	}
 	d.idle(s.ID)
 }
+
+// A list of conversations says what each does: the newest tool call that runs, as long as it runs.
+func TestSessionSaysWhatItDoes(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	id := d.create().ID
+	d.prompt(id, "permission")
+	r := d.request(id)
+	if got := d.get(id).Doing; got == "" || got != r.Title {
+		t.Errorf("Doing of a session whose call waits for permission: got %q, want %q", got, r.Title)
+	}
+	d.answer(r, requests.Answer{OptionID: optionOf(t, r, "allow_once")})
+	d.idle(id)
+	if got := d.get(id).Doing; got != "" {
+		t.Errorf("Doing of a session at rest: got %q, want none", got)
+	}
+}

@@ -470,7 +470,11 @@ func (v *conversation) publish(entries []transcript.Change) {
 	add := func(kind string, data any) {
 		events = append(events, feed.Event{Session: v.id, Type: kind, Data: mustJSON(data)})
 	}
-	if v.step.row != nil || len(v.step.turns) > 0 || len(v.step.requests) > 0 {
+	was := v.row.Doing
+	if len(v.step.turns) > 0 || slices.ContainsFunc(entries, func(c transcript.Change) bool { return !c.Grew() && c.Entry.Kind == "tool" }) {
+		v.row.Doing = transcript.Doing(v.fold)
+	}
+	if v.step.row != nil || len(v.step.turns) > 0 || len(v.step.requests) > 0 || v.row.Doing != was {
 		v.publishView()
 		add(eventSession, v.c.show(v.look()))
 	}

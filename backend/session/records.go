@@ -38,6 +38,7 @@ type Session struct {
 	Generation      int64                     `json:"generation" doc:"Which life of the agent process; 0 before the first"`
 	Phase           lifecycle.Phase           `json:"phase" enum:"starting,replaying,ready,working,waiting,cancelling,closed"`
 	Step            string                    `json:"step,omitempty" enum:"resolve,spawn,initialize,session" doc:"How far a start has come"`
+	Doing           string                    `json:"doing,omitempty" doc:"Title of the newest tool call that runs; absent when none does"`
 	StepSince       *Time                     `json:"stepSince,omitempty" doc:"Since when the start is at this step"`
 	Line            *Line                     `json:"line,omitempty" doc:"While the line to an agent elsewhere is broken"`
 	Hibernated      bool                      `json:"hibernated,omitempty" doc:"Closed to save memory: the next prompt wakes the agent"`

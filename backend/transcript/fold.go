@@ -126,6 +126,18 @@ func (t *Fold) countGoingOn() {
 // Pending returns the entries that changed since the last Take, unsorted.
 func (t *Fold) Pending() []*Entry { return t.changes.list }
 
+// Doing returns the title of the newest tool call that runs in the turn of t; "" = none.
+func Doing(t *Fold) (title string) {
+	const longest = 200 // bytes
+	newest := int64(-1)
+	for _, e := range t.tools {
+		if e.Turn == t.turn && e.Seq > newest && !e.hasEnded() {
+			newest, title = e.Seq, e.Tool.Title
+		}
+	}
+	return strings.ToValidUTF8(title[:min(len(title), longest)], "")
+}
+
 // Held counts the entries that the fold keeps in memory because a later frame may change them.
 func (t *Fold) Held() int {
 	kept := map[*Entry]bool{t.open: true, t.plan: true, t.asking: true}

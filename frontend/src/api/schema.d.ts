@@ -4185,6 +4185,8 @@ export interface components {
             cwd: string;
             /** @description Directories that it works in beside cwd; the agent is told of them at its next start, if it takes them */
             directories: string[];
+            /** @description Title of the newest tool call that runs; absent when none does */
+            doing?: string;
             /** @description What stands in the composer, unsent */
             draft: string;
             /** @description How the agent ended or why it did not start; gone after a restart */

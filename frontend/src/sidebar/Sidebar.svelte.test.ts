@@ -168,3 +168,42 @@ test('a new title that could not be stored is in its field again', async () => {
   expect(field()).toBeNull();
   void unmount(bar);
 });
+
+test('a session that works has a line with what it does, which the keys pass over', async () => {
+  const turn = { id: 't1' } as never;
+  conversations.sessions.set(
+    's0',
+    session({
+      id: 's0',
+      title: 'Fix login',
+      updatedAt: '2026-01-02T00:00:00Z',
+      phase: 'working',
+      turn,
+      doing: 'go test\n./...',
+    }),
+  );
+  conversations.sessions.set('s1', session({ id: 's1', updatedAt: '2026-01-01T00:00:00Z' }));
+  const bar = show();
+  const list = listOf(600);
+  const rows = () =>
+    [...document.querySelectorAll('.scroller .row')].map((row) =>
+      row.textContent.trim().replaceAll(/\s+/g, ' '),
+    );
+  expect(rows().slice(2)).toEqual(['go test ./...', expect.stringContaining('Fix login')]);
+  const keyed = (key: string) => list.querySelector<HTMLElement>(`[data-key="${key}"]`);
+  expect(keyed('s0')?.title.split('\n').slice(0, 2)).toEqual(['Fix login', 'running: go test ./...']);
+  keyed('s0')?.focus();
+  const press = async (key: string, focused: string) => {
+    document.activeElement?.dispatchEvent(
+      new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }),
+    );
+    await vi.waitFor(() => {
+      flushSync();
+      expect((document.activeElement as HTMLElement).dataset['key']).toBe(focused);
+    });
+  };
+  await press('ArrowDown', 's1');
+  await press('ArrowUp', 's0');
+  await press('End', 's1');
+  void unmount(bar);
+});

@@ -86,5 +86,9 @@ describe('groups', () => {
 
 test('a group that is closed is one row', () => {
   const list = groups([session({ id: 'a' }), session({ id: 'b', workspace: web })], '', false, title);
-  expect(treeRows(list, new Set(['w1'])).map((row) => row.key)).toEqual(['group:w1', 'group:w2', 'b']);
+  expect(treeRows(list, new Set(['w1']), () => undefined).map((row) => row.key)).toEqual([
+    'group:w1',
+    'group:w2',
+    'b',
+  ]);
 });

@@ -51,17 +51,27 @@ function fits(session: Session, wanted: string, title: string): boolean {
 
 type TreeRow =
   | { kind: 'group'; key: string; group: Group; open: boolean }
-  | { kind: 'session'; key: string; session: Session; group: Group };
+  | { kind: 'session'; key: string; session: Session; group: Group }
+  /** What the session above does or asks now. */
+  | { kind: 'line'; key: string; session: Session; group: Group; text: string };
 
-/** Returns the visible rows. */
-export function treeRows(list: readonly Group[], collapsed: ReadonlySet<string>): TreeRow[] {
+/** Returns the visible rows. lineOf returns what a session does or asks now. */
+export function treeRows(
+  list: readonly Group[],
+  collapsed: ReadonlySet<string>,
+  lineOf: (session: Session) => string | undefined,
+): TreeRow[] {
   return list.flatMap((group): TreeRow[] => {
     const open = !collapsed.has(group.id);
     const head: TreeRow = { kind: 'group', key: `group:${group.id}`, group, open };
     if (!open) return [head];
     return [
       head,
-      ...group.sessions.map((session): TreeRow => ({ kind: 'session', key: session.id, session, group })),
+      ...group.sessions.flatMap((session): TreeRow[] => {
+        const text = lineOf(session);
+        const row: TreeRow = { kind: 'session', key: session.id, session, group };
+        return text ? [row, { kind: 'line', key: `line:${session.id}`, session, group, text }] : [row];
+      }),
     ];
   });
 }
