@@ -63,7 +63,7 @@ async function settle([home, dir]) {
     for (const field of document.querySelectorAll("input")) if (field.value.includes(home)) field.value = field.value.replaceAll(home, "~");
     for (const place of document.querySelectorAll("footer, aside, [data-part=data], [data-part=about]")) put(place, figures, ".markdown, pre");
     for (const place of document.querySelectorAll("[data-row=footer], dialog")) put(place, seconds, ".markdown, pre");
-    for (const row of document.querySelectorAll("[data-row=tool], [data-row=reads]")) put(row, lasting, ".markdown, pre");
+    for (const row of document.querySelectorAll("[data-row=tool], [data-row=work]")) put(row, lasting, ".markdown, pre");
     for (const place of document.querySelectorAll(".number.ms, [aria-label^='Test of '] .numbers")) put(place, taking, ".markdown");
   };
   over();

@@ -132,7 +132,7 @@ test("a long answer stays where it can be seen, whatever comes after it", async 
         return bottom > frame.top && top < frame.bottom;
       }).length;
     });
-  await app.log.getByText("Look 6").waitFor();
+  await app.log.getByText("Ran 6 commands").waitFor();
   // What leaves does so a little a frame.
   await app.page.evaluate(() => new Promise((done) => {
     let frames = 60;
@@ -141,7 +141,7 @@ test("a long answer stays where it can be seen, whatever comes after it", async 
   }));
   assert.ok((await seen()) > 5, `${await seen()} pieces of it are seen`);
   await app.page.reload();
-  await app.log.getByText("Look 6").waitFor();
+  await app.log.getByText("Ran 6 commands").waitFor();
   await until("the answer above them", async () => (await seen()) > 5);
 });
 

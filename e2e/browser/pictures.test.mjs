@@ -33,7 +33,9 @@ scene("a conversation, and what stands beside it", async (t) => {
   await fleet(desk);
   await show(app, "Slow in a storm");
   await app.footers.first().getByRole("button", { name: /2 files/ }).waitFor();
+  await app.log.getByRole("link", { name: "notes/keeper.md" }).waitFor();
   await camera.take(page, "conversation", { manual: true });
+  for (const run of await app.log.getByRole("button", { name: /^(Read|Ran|Edited|Searched) \d/ }).all()) await run.click(); // work is folded
   await app.log.getByRole("button", { name: /^Edit.*lamp\.go/ }).first().click();
   await app.log.getByRole("button", { name: /go test/ }).first().click();
   await app.log.getByRole("figure").first().scrollIntoViewIfNeeded();

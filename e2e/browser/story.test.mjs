@@ -51,6 +51,7 @@ test("from the first start to a written file", async (t) => {
   await footers.getByText("Done", { exact: true }).waitFor();
   assert.match(fs.readFileSync(path.join(desk.work, demoFile), "utf8"), /Edits so far: 1\n$/);
   assert.equal(await request.count(), 0);
+  await log.getByRole("button", { name: /^Read 1 file, edited 1, ran 1 command/ }).click(); // the work folded when the answer went on
   await log.getByText("Allow once, from a browser").waitFor();
   await log.getByRole("group", { name: "Plan" }).getByText("3 of 3 done").waitFor();
   await sidebar.getByRole("treeitem", { name: /^Please show me around/ }).waitFor();

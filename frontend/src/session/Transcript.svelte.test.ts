@@ -50,8 +50,8 @@ async function show(items: Entry[], preface: (text: string) => void = () => unde
 const prompts = () => [...document.querySelectorAll('[data-prompt]')].map((one) => one.textContent.trim());
 
 test('keys lead to the prompt before and after, however much of a turn stands between', async () => {
-  const thought = (seq: number) => entry(seq, { kind: 'thought', text: 'Hm' });
-  const long = (from: number) => Array.from({ length: 399 }, (_, n) => thought(from + n));
+  const notice = (seq: number) => entry(seq, { kind: 'notice', notice: { severity: 'info', title: 'Hm' } });
+  const long = (from: number) => Array.from({ length: 399 }, (_, n) => notice(from + n));
   const said = (seq: number, text: string) => entry(seq, { kind: 'user', text });
   const { transcript } = await show([said(1, 'First'), ...long(2), said(401, 'Second'), ...long(402)]);
   expect(prompts()).toEqual([]);
@@ -92,7 +92,7 @@ test('where the agent has lost what was said, a summary of it can be put into th
 
 test('the view knows where the mounted part ends while somebody reads, and no longer than that', async () => {
   const { transcript, view } = await show(
-    Array.from({ length: 800 }, (_, n) => entry(n + 1, { kind: 'thought', text: 'Hm' })),
+    Array.from({ length: 800 }, (_, n) => entry(n + 1, { text: 'Hm' })),
   );
   expect(view.reading).toBeUndefined();
   await transcript.reveal(100, 'place');

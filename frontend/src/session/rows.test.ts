@@ -9,27 +9,47 @@ const list = (entries: Entry[], turns = [turn()]) =>
 const read = (seq: number, part = {}) =>
   entry(seq, { kind: 'tool', turn: 't1', tool: tool({ kind: 'read', ...part }) });
 
-describe('reads', () => {
-  test('in a row fold into one', () => {
-    expect(list([read(1), read(2), read(3)], [])).toEqual(['reads:e1']);
-  });
+describe('work', () => {
+  const thought = (seq: number) => entry(seq, { kind: 'thought', turn: 't1' });
+  const said = (seq: number) => entry(seq, { turn: 't1' });
 
-  test('that are few stand for themselves', () => {
-    expect(list([read(1), read(2)], [])).toEqual(['e1', 'e2']);
-  });
-
-  test('that failed or still run are never folded away', () => {
-    expect(list([read(1), read(2), read(3, { status: 'failed' }), read(4)], [])).toEqual([
+  test('between two texts is a row', () => {
+    expect(list([said(1), read(2), thought(3), read(4), said(5), read(6)], [])).toEqual([
       'e1',
-      'e2',
-      'e3',
-      'e4',
+      'work:e2',
+      'e5',
+      'work:e6',
     ]);
   });
 
   test('of two turns are two rows', () => {
     const second = [4, 5, 6].map((seq) => ({ ...read(seq), turn: 't2' }));
-    expect(list([read(1), read(2), read(3), ...second], [])).toEqual(['reads:e1', 'reads:e4']);
+    expect(list([read(1), read(2), read(3), ...second], [])).toEqual(['work:e1', 'work:e4']);
+  });
+
+  test('keeps its row when it grows at either end, so that what is open stays open', () => {
+    const items = [1, 2, 3].map((seq) => plainItem(read(seq)));
+    const keys = (from: number, to: number) => rows(items.slice(from, to), new Map()).map(({ key }) => key);
+    expect(keys(1, 2)).toEqual(['work:e2']);
+    expect(keys(1, 3)).toEqual(['work:e2']);
+    expect(keys(0, 3)).toEqual(['work:e2']);
+    expect(keys(2, 3)).toEqual(['work:e2']);
+  });
+
+  test('is the same row while nothing is added, so that it is not rendered again', () => {
+    const items = [1, 2].map((seq) => plainItem(read(seq)));
+    expect(rows(items, new Map())[0]).toBe(rows(items, new Map())[0]);
+    expect(rows([...items, plainItem(read(3))], new Map())[0]).not.toBe(rows(items, new Map())[0]);
+  });
+
+  test('that a late entry splits is two rows', () => {
+    const items = [read(1), read(3), said(2)].map(plainItem) as [Item, Item, Item];
+    expect(rows([items[0], items[1]], new Map()).map(({ key }) => key)).toEqual(['work:e1']);
+    expect(rows([items[0], items[2], items[1]], new Map()).map(({ key }) => key)).toEqual([
+      'work:e1',
+      'e2',
+      'work:e3',
+    ]);
   });
 });
 
@@ -76,7 +96,9 @@ describe('a program', () => {
   const items = [program(1, 'a'), shows, program(3, 'b')].map(plainItem);
 
   test('stands for itself, unless a tool call shows it', () => {
-    expect(rows(items, new Map()).map((row) => row.key)).toEqual(['e2', 'e3']);
+    expect(rows(items, new Map()).flatMap((row) => (row.kind === 'work' ? row.shown : []))).toEqual(
+      items.slice(1),
+    );
   });
 
   test('is found in the tool call that shows it', () => {
@@ -86,6 +108,6 @@ describe('a program', () => {
       ['a', items[0] as Item],
       ['b', items[2] as Item],
     ]);
-    expect(rows(items, new Map()).map((row) => seqsOf(row, programs))).toEqual([[2, 1], [3]]);
+    expect(rows(items, new Map()).map((row) => seqsOf(row, programs))).toEqual([[1, 2, 3]]);
   });
 });

@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { ToolCall } from '../api/records';
+import { entry, tool } from '../test/records';
 import { plainItem, type Item } from '../state/transcript';
 import {
   around,
@@ -7,6 +9,7 @@ import {
   later,
   most,
   opening,
+  rowsBetween,
   shift,
   stay,
   step,
@@ -21,7 +24,7 @@ function item(seq: number, text?: string): Item {
     generation: 1,
     seq,
     at: '2026-01-05T09:00:00.000Z',
-    kind: text === undefined ? 'thought' : 'agent',
+    kind: text === undefined ? 'notice' : 'agent',
     ...(text === undefined ? {} : { text }),
   });
 }
@@ -108,4 +111,32 @@ test('around an item as much is mounted on both sides, where there is as much', 
   expect(slice.to - 1_000).toBe(1_000 - slice.from);
   expect(around(3, items).from).toBe(0);
   expect(around(4_999, items).to).toBe(5_000);
+});
+
+describe('a run of work', () => {
+  const call = (seq: number, status: ToolCall['status']): Item =>
+    plainItem(entry(seq, { kind: 'tool', tool: tool({ toolCallId: `c${seq}`, status }) }));
+  const calls = (count: number, status: ToolCall['status'] = 'completed') =>
+    Array.from({ length: count }, (_, seq) => call(seq, status));
+
+  test('is mounted as a whole, and is light because it folds', () => {
+    const items = [...many(4), ...calls(600)];
+    expect(follow({ from: 0, to: 0 }, items)).toEqual({ from: 0, to: 604 });
+    expect(around(300, items)).toEqual({ from: 0, to: 604 });
+    expect(earlier({ from: 604, to: 604 }, items, { from: 604, to: 604 }).from).toBe(0);
+    expect(rowsBetween(items, 0, 604)).toBe(5);
+  });
+
+  test('is as heavy as its visible failures, however many there are', () => {
+    const light = follow({ from: 0, to: 0 }, [...many(100), ...calls(600)]);
+    const heavy = follow({ from: 0, to: 0 }, [...many(100), ...calls(600, 'failed')]);
+    const more = follow({ from: 0, to: 0 }, [...many(100), ...calls(900, 'failed')]);
+    expect(heavy.from).toBeGreaterThan(light.from);
+    expect(more.from).toBe(heavy.from);
+  });
+
+  test('of two turns are two', () => {
+    const items = calls(4).map((item, n) => plainItem({ ...item.entry, turn: n < 2 ? 't1' : 't2' }));
+    expect(rowsBetween(items, 0, 4)).toBe(2);
+  });
 });

@@ -2,9 +2,11 @@ import type { ToolCall } from '../api/records';
 import { briefLines } from '../content/diff';
 import { parts } from '../content/tool';
 import type { Item } from '../state/transcript';
+import { beginOf, endOf, folds, lastFailed } from './work';
 
 // Chooses the part of the held items that is mounted. Mounting a whole long session takes seconds in every engine, so a slice of the tail
-// is mounted, which moves when the person comes near its end. The slice is measured in elements: many short messages, or few long ones.
+// is mounted, which moves when the person comes near its end. The slice is measured in elements: many short messages, or few long ones. A run
+// of work is one row, so it is mounted as a whole; folded, it is light however long it is.
 
 export interface Slice {
   from: number;
@@ -13,11 +15,11 @@ export interface Slice {
 
 /** The weight that is mounted when a session opens. While its tail is followed, the slice grows by a step before it is cut. */
 export const opening = 450;
-/** The weight that is added near an end. It is small enough for a frame. */
+/** The weight that is added near an end. It is small enough for a frame, and so is a single heavy row. */
 export const step = 150;
 /** The largest mounted weight. The items farthest from the person's place are removed first. */
 export const most = 1_500;
-/** The least number of mounted items, however heavy; greatest is the largest number, however light. */
+/** The least number of mounted rows, however heavy; greatest is the largest number, however light. */
 const fewest = 4;
 const greatest = 200;
 /** The largest weight of a long message, of which a part sleeps. */
@@ -69,26 +71,45 @@ function codeLines(text: string): number {
   return lines;
 }
 
-/** Returns the first index from which the items before `to` weigh at most `limit`. */
-function before(items: readonly Item[], to: number, limit: number): number {
+/** The elements of the head of a folded run. */
+const headWeight = 16;
+
+/** Estimates the number of elements of the row of some items. */
+function rowWeight(items: readonly Item[]): number {
+  const folded = items.length > 1 && folds(items);
+  const visible = folded ? lastFailed(items) : items;
+  return visible.reduce((sum, item) => sum + weightOf(item), folded ? headWeight : 0);
+}
+
+/** Returns the first index from which the rows before `to`, at least `least` of them, weigh at most `limit`. */
+function before(items: readonly Item[], to: number, limit: number, least = fewest): number {
   let from = to;
-  for (let sum = 0; from > 0 && to - from < greatest; from--) {
-    const item = items[from - 1];
-    if (item) sum += weightOf(item);
-    if (sum > limit && to - from >= fewest) break;
+  for (let sum = 0, rows = 0; from > 0 && rows < greatest; rows++) {
+    const begin = beginOf(items, from - 1);
+    sum += rowWeight(items.slice(begin, from));
+    if (sum > limit && rows >= least) break;
+    from = begin;
   }
   return from;
 }
 
-/** Returns the index up to which the items from `from` on weigh at most `limit`. */
-function after(items: readonly Item[], from: number, limit: number): number {
+/** Returns the index up to which the rows from `from` on, at least `least` of them, weigh at most `limit`. */
+function after(items: readonly Item[], from: number, limit: number, least = fewest): number {
   let to = from;
-  for (let sum = 0; to < items.length && to - from < greatest; to++) {
-    const item = items[to];
-    if (item) sum += weightOf(item);
-    if (sum > limit && to - from >= fewest) break;
+  for (let sum = 0, rows = 0; to < items.length && rows < greatest; rows++) {
+    const end = endOf(items, to);
+    sum += rowWeight(items.slice(to, end));
+    if (sum > limit && rows >= least) break;
+    to = end;
   }
   return to;
+}
+
+/** Returns the number of rows between two indices. */
+export function rowsBetween(items: readonly Item[], from: number, to: number): number {
+  let rows = 0;
+  for (let at = from; at < to; at = endOf(items, at)) rows++;
+  return rows;
 }
 
 /** Returns the slice while the tail is followed. The slice is cut in steps, so that not every new entry removes an old one. */
@@ -109,19 +130,20 @@ export function stay(slice: Slice, items: readonly Item[], atEnd: boolean): Slic
 
 /** Moves the slice up. The visible items and their neighbours stay. */
 export function earlier(slice: Slice, items: readonly Item[], seen: Slice): Slice {
-  const from = before(items, slice.from, step);
+  const from = before(items, slice.from, step, 1);
   return { from, to: Math.min(slice.to, Math.max(after(items, from, most), seen.to)) };
 }
 
 /** Moves the slice down. The visible items and their neighbours stay. */
 export function later(slice: Slice, items: readonly Item[], seen: Slice): Slice {
-  const to = after(items, slice.to, step);
+  const to = after(items, slice.to, step, 1);
   return { from: Math.max(slice.from, Math.min(before(items, to, most), seen.from)), to };
 }
 
 /** Returns the slice around an item. */
 export function around(index: number, items: readonly Item[]): Slice {
-  return { from: before(items, index, opening / 2), to: after(items, index, opening / 2) };
+  const begin = beginOf(items, index);
+  return { from: before(items, begin, opening / 2), to: after(items, begin, opening / 2) };
 }
 
 /** Returns the slice after `count` items were added before all others. */

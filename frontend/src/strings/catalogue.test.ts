@@ -23,6 +23,7 @@ import { settings } from './settings';
 import { start } from './start';
 import { branches } from './branches';
 import { head } from './head';
+import { work } from './work';
 import { working } from './working';
 import { worktree } from './worktree';
 
@@ -33,7 +34,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|attachments|branches|browse|cards|changes|discord|en|equip|head|inspect|keyboard|output|pages|panel|queue|screens|settings|start|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|attachments|branches|browse|cards|changes|discord|en|equip|head|inspect|keyboard|output|pages|panel|queue|screens|settings|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -59,6 +60,7 @@ const parts = [
   start,
   branches,
   head,
+  work,
   working,
   worktree,
 ];

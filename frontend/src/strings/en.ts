@@ -649,8 +649,6 @@ export const en = {
   'tool.input': 'Raw input',
   'tool.locations': 'Locations',
   'tool.output': 'Raw output',
-  'tool.reads.one': 'Read {n} file',
-  'tool.reads.other': 'Read {n} files',
   'tool.terminal': 'Terminal',
 
   'transcript.earlier': 'Show earlier',

@@ -19,6 +19,7 @@ import type { start } from './start';
 import { texts } from './texts';
 import type { branches } from './branches';
 import type { head } from './head';
+import type { work } from './work';
 import type { working } from './working';
 import type { worktree } from './worktree';
 
@@ -44,6 +45,7 @@ export type Key =
   | keyof typeof start
   | keyof typeof branches
   | keyof typeof head
+  | keyof typeof work
   | keyof typeof working
   | keyof typeof worktree;
 type Params = Readonly<Record<string, string | number>>;

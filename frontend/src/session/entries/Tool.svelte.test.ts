@@ -51,7 +51,7 @@ test('one that was looked for is shown further: what was found may stand there',
 test('one that somebody has opened and reads stays as it is when it fails', () => {
   const { props } = show(500, false, { ...edit(500), status: 'in_progress' });
   expect(lines()).toBe(0);
-  document.querySelector<HTMLElement>('.head')?.click();
+  document.querySelector<HTMLElement>('.toggle')?.click();
   flushSync();
   expect(lines()).toBe(400);
   props.tool = edit(500);
