@@ -113,3 +113,17 @@ test("a match within a folded run opens it", async (t) => {
   await app.page.getByRole("search", { name: "Find in this conversation" }).getByRole("textbox").fill("kelvin");
   await app.log.getByRole("button", { name: /kelvin/ }).waitFor();
 });
+
+test("the row names a call, and its body does not say it again", async (t) => {
+  const { app, head, done } = await working(t);
+  done();
+  await app.footers.getByText("Done", { exact: true }).waitFor();
+  await head.click();
+  await app.log.getByRole("button", { name: /^Run go build/ }).click();
+  const row = app.log.locator("[data-row=work]");
+  assert.equal(await row.getByText("go build ./...").count(), 1);
+  await row.getByText("Build it").waitFor(); // says more than the row
+  await row.getByText("Details", { exact: true }).first().click();
+  await row.getByText("Input", { exact: true }).waitFor();
+  await row.getByText('"exitCode": 2').waitFor();
+});

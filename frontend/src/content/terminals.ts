@@ -40,3 +40,18 @@ export function commandLine(terminal: Terminal): string | undefined {
     return script;
   return [terminal.command, ...args].map(quote).join(' ');
 }
+
+/** The number of lines, and of characters, of the begin of a long output that are shown. */
+const headLines = 30;
+const headLength = 16 * 1024;
+
+/** Returns the first lines of an output. A last line that is cut is left out. */
+export function headOf(text: string): string {
+  let end = 0;
+  for (let n = 0; n < headLines; n++) {
+    const next = text.indexOf('\n', end) + 1;
+    if (next === 0 || next > headLength) break;
+    end = next;
+  }
+  return text.slice(0, end);
+}

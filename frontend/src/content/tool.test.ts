@@ -4,7 +4,10 @@ import {
   besideCommand,
   bringsHidden,
   command,
+  cutsIn,
   exitCode,
+  furtherTitle,
+  longCommand,
   merge,
   parts,
   placesBelow,
@@ -177,4 +180,51 @@ test('a command that was cut says so', () => {
     cut: [{ path: '/rawInput/command', at: 5, bytes: 9, lines: 0 }],
   });
   expect(command(call)).toBe('echo \n… 9 bytes …\nend');
+});
+
+test.each([
+  ['Edit src/a.ts', tool({ kind: 'edit', locations: [{ path: `${cwd}/src/a.ts` }] }), 'Edit', undefined],
+  [
+    'Edit a.ts and b.ts',
+    tool({ kind: 'edit', locations: [{ path: `${cwd}/src/a.ts` }, { path: `${cwd}/b.ts` }] }),
+    'Edit',
+    undefined,
+  ],
+  [
+    `Read ${cwd}/a.ts (1 - 20)`,
+    tool({ kind: 'read', locations: [{ path: `${cwd}/a.ts` }] }),
+    'Read',
+    undefined,
+  ],
+  ['`npm test`', tool({ kind: 'execute', rawInput: { command: 'npm test' } }), 'Run', undefined],
+  ['Run the tests', tool({ kind: 'execute', rawInput: { command: 'npm t' } }), 'Run', 'Run the tests'],
+  ['運行測試', tool({ kind: 'execute', rawInput: { command: 'npm t' } }), 'Run', '運行測試'],
+  [
+    'grep "foo" in docs',
+    tool({ kind: 'search', rawInput: { pattern: 'foo' } }),
+    'Search',
+    'grep "foo" in docs',
+  ],
+  ['The title is the row', tool({ kind: 'other' }), 'Tool', undefined],
+])('the title %s is repeated only where it says more than the row', (title, call, verb, shown) => {
+  expect(furtherTitle({ ...call, title }, cwd, verb)).toBe(shown);
+});
+
+test('a command of several lines, or a very long one, is more than a row shows', () => {
+  const of = (command: string) => longCommand(tool({ kind: 'execute', rawInput: { command } }));
+  expect(of('npm test')).toBeUndefined();
+  expect(of('a\nb')).toBe('a\nb');
+  expect(of('a'.repeat(401))).toHaveLength(401);
+});
+
+test('the texts that are held in part are told by their names', () => {
+  const cut = [
+    { path: '/rawInput/files/a~1b.ts', at: 1, bytes: 2, lines: 0 },
+    { path: '/rawOutput', at: 1, bytes: 3, lines: 0 },
+    { path: '/rawOutputs', at: 1, bytes: 4, lines: 0 },
+  ];
+  expect(cutsIn(tool({ cut }), '/rawInput')).toEqual([
+    { path: '/rawInput/files/a~1b.ts', name: 'files/a/b.ts', bytes: 2 },
+  ]);
+  expect(cutsIn(tool({ cut }), '/rawOutput')).toEqual([{ path: '/rawOutput', name: '', bytes: 3 }]);
 });

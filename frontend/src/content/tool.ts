@@ -203,6 +203,9 @@ interface Target {
   mono: boolean;
   /** The text is the agent's title, which usually contains the verb already. */
   fromTitle: boolean;
+  /** The file of the call, and the line there. */
+  path?: string;
+  line?: number | undefined;
 }
 
 /** Returns the object of a call, such as a path or a command, in one line. */
@@ -219,7 +222,8 @@ export function target(tool: ToolCall, cwd: string): Target {
       const more = new Set(tool.locations?.map((one) => one.path)).size - 1;
       // Line 1 is the default and is not shown.
       const at = place?.line && place.line > 1 && more < 1 ? `:${place.line}` : '';
-      return { text: relative(path, cwd) + at + (more > 0 ? ` +${more}` : ''), mono: true, fromTitle: false };
+      const text = relative(path, cwd) + at + (more > 0 ? ` +${more}` : '');
+      return { text, mono: true, fromTitle: false, path, line: place?.line };
     }
   }
   const input = isObject(tool.rawInput) ? tool.rawInput : {};
@@ -232,6 +236,47 @@ export function target(tool: ToolCall, cwd: string): Target {
   const title = tool.title || tool.name || tool.toolCallId;
   const text = unmarked(title);
   return { text, mono: text !== title, fromTitle: true };
+}
+
+/** The longest command of one line, in characters, that the row of a call shows whole. */
+const longestInRow = 400;
+
+/** Returns the command line where the row of a call cannot show it whole. */
+export function longCommand(tool: ToolCall): string | undefined {
+  const line = command(tool);
+  return line !== undefined && (line.includes('\n') || line.length > longestInRow) ? line : undefined;
+}
+
+/** Returns the agent's title where it says more than the row of the call, which has the verb and the target. */
+export function furtherTitle(tool: ToolCall, cwd: string, verb: string): string | undefined {
+  const { text, fromTitle } = target(tool, cwd);
+  const title = unmarked(tool.title ?? '').trim();
+  if (fromTitle || title === '') return undefined;
+  const paths = (tool.locations ?? []).map((place) => place.path);
+  for (const part of parts(tool)) if (part.kind === 'diff') paths.push(part.path);
+  const said = paths.flatMap((path) => [relative(path, cwd), path.replace(/^.*[/\\]/, '')]);
+  let rest = title.replaceAll(`${cwd}/`, '');
+  for (const one of [text, ...said, verb]) if (one !== '') rest = rest.replaceAll(one, ' ');
+  return /[\p{L}\p{N}]{4}|\p{Lo}{2}/u.test(rest) ? title : undefined;
+}
+
+/** Reports whether a raw input or output says anything. */
+export function filled(value: unknown): boolean {
+  return value !== undefined && value !== null && JSON.stringify(value) !== '{}';
+}
+
+/** Returns the texts of a value of a call that are held in part: their JSON pointers and sizes. */
+export function cutsIn(tool: ToolCall, path: string): { path: string; name: string; bytes: number }[] {
+  return (tool.cut ?? [])
+    .filter((cut) => cut.path === path || cut.path.startsWith(`${path}/`))
+    .map((cut) => ({
+      path: cut.path,
+      name: cut.path
+        .slice(path.length + 1)
+        .replaceAll('~1', '/')
+        .replaceAll('~0', '~'),
+      bytes: cut.bytes,
+    }));
 }
 
 /** Returns the text result of a command or tool from the raw output, for calls without content, and its JSON pointer where it is one text. */

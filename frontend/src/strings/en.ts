@@ -645,11 +645,13 @@ export const en = {
 
   'tool.cancelled': 'Cancelled',
   'tool.exit_code': 'Exit code {code}',
+  'tool.details': 'Details',
   'tool.failed': 'Failed',
-  'tool.input': 'Raw input',
+  'tool.input': 'Input',
   'tool.locations': 'Locations',
-  'tool.output': 'Raw output',
+  'tool.output': 'Output',
   'tool.terminal': 'Terminal',
+  'tool.whole': 'Show all of {what} ({size} more)',
 
   'transcript.earlier': 'Show earlier',
   'transcript.label': 'Transcript',
