@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"deskhand/backend/session"
 )
@@ -21,9 +22,10 @@ func newerOf(s *session.Client) *newer {
 	return nil
 }
 
-// doesMore reports whether a request may change stored data. Signing in changes none.
+// doesMore reports whether a request may change stored data. Signing in changes none, and neither does looking up paths.
 func doesMore(r *http.Request) bool {
 	looks := slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, r.Method)
+	looks = looks || strings.HasSuffix(r.URL.Path, "/tree/files")
 	return !looks && !slices.Contains([]string{"/client/login", "/client/tab/proof", "/client/links", "/client/activate"}, r.URL.Path)
 }
 

@@ -31,6 +31,7 @@ import (
 const (
 	mostListed  = 5_000     // entries of a directory
 	mostLinks   = 200       // links whose targets are resolved
+	mostLooked  = 200       // paths that are looked up at once
 	mostWhole   = 1 << 20   // bytes of a text that is shown whole, and can be changed
 	mostOfLarge = 256 << 10 // bytes that are shown of a larger text
 )
@@ -91,6 +92,14 @@ type treeProblem struct {
 	Params map[string]string `json:"params"`
 }
 
+type treeLook struct {
+	Paths []string `json:"paths" minItems:"1" maxItems:"200" doc:"Absolute paths"`
+}
+
+type treeFound struct {
+	Paths []string `json:"paths" doc:"Those of the paths at which a file can be read, in one of the session's directories"`
+}
+
 // treeRoutes adds the routes about the files in a session's directories.
 func (c *Client) treeRoutes() {
 	path := inQuery("path", "Absolute, in one of the session's directories", true)
@@ -120,6 +129,15 @@ func (c *Client) treeRoutes() {
 		) (*body[treeCopied], error) {
 			out, err := c.copyIn(ctx, in.ID, in.Body)
 			return treeAnswer(out, err, in.Body.To)
+		})
+	huma.Register(c.api, op("findFiles", http.MethodPost, "sessions/{id}/tree/files", "Tell which of many paths are files in a session's directories", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			ID   string `path:"id" maxLength:"64"`
+			Body treeLook
+		},
+		) (*body[treeFound], error) {
+			found, err := c.findFiles(ctx, in.ID, in.Body.Paths)
+			return treeAnswer(found, err, "")
 		})
 	c.bytesOut("treeFile", "sessions/{id}/tree/file", "The bytes of a file of a conversation's directories",
 		"Streamed, with ranges and an ETag. What a browser could run comes as bytes. download=1 has it saved.",
@@ -191,6 +209,28 @@ func leads(tree *files.Tree, link string) files.Kind {
 		return files.File
 	}
 	return ""
+}
+
+// findFiles returns the paths that are files. A path that leads out of the session's directories is not looked up.
+func (c *Client) findFiles(ctx context.Context, id string, paths []string) (treeFound, error) {
+	tree, err := c.tree(ctx, id)
+	if err != nil {
+		return treeFound{}, err
+	}
+	found := treeFound{Paths: []string{}}
+	for _, path := range paths[:min(len(paths), mostLooked)] {
+		if ctx.Err() != nil {
+			return treeFound{}, ctx.Err()
+		}
+		if !filepath.IsAbs(path) {
+			continue
+		}
+		if f, _, err := tree.Open(path); err == nil {
+			_ = f.Close() // opened only to check
+			found.Paths = append(found.Paths, path)
+		}
+	}
+	return found, nil
 }
 
 func (c *Client) treeRoots(ctx context.Context, id string) (treeListing, error) {

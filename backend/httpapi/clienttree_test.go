@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -185,6 +186,41 @@ func TestFilesOfSessionAreListed(t *testing.T) {
 	if list.Items[0].Missing || !list.Items[1].Missing {
 		t.Errorf("tree: got %+v, want the second directory missing", list)
 	}
+}
+
+// TestFilesOfSessionAreFound: of many paths those are told that are files of the session's directories, and nothing of any other.
+func TestFilesOfSessionAreFound(t *testing.T) {
+	f := openForest(t)
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.WriteFile(outside, []byte("outside"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"file": "README.md", "out": outside} {
+		if err := os.Symlink(to, filepath.Join(f.work, link)); err != nil {
+			t.Skip("links are needed: ", err)
+		}
+	}
+	var asked []string
+	for _, name := range []string{"src/main.go", "src", "none", "file", "out", "deskhand/token", "README.md"} {
+		asked = append(asked, filepath.Join(f.work, name))
+	}
+	asked = append(asked, outside, "README.md", f.work+"/../x", "")
+	look, err := json.Marshal(map[string][]string{"paths": asked})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found struct{ Paths []string }
+	f.call("POST", "sessions/"+f.id+"/tree/files", string(look), http.StatusOK, &found)
+	want := []string{filepath.Join(f.work, "src/main.go"), filepath.Join(f.work, "file"), filepath.Join(f.work, "README.md")}
+	if !slices.Equal(found.Paths, want) {
+		t.Errorf("files: got %q, want %q", found.Paths, want)
+	}
+	f.refused("POST", "sessions/none/tree/files", `{"paths": ["/a"]}`, http.StatusNotFound, "not_found")
+	many, err := json.Marshal(map[string][]string{"paths": make([]string, 201)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.refused("POST", "sessions/"+f.id+"/tree/files", string(many), http.StatusBadRequest, "request.invalid")
 }
 
 func TestFilesOfSessionArePreviewed(t *testing.T) {

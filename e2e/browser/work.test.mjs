@@ -114,6 +114,29 @@ test("a match within a folded run opens it", async (t) => {
   await app.log.getByRole("button", { name: /kelvin/ }).waitFor();
 });
 
+test("the file of a call, and the files that an output names, open at their lines", async (t) => {
+  const { desk, app, head, done } = await working(t);
+  done();
+  await app.footers.getByText("Done", { exact: true }).waitFor();
+  await head.click();
+  const panel = app.page.getByRole("complementary", { name: "Side panel" });
+  const opens = async (what) => {
+    await what.click();
+    await panel.getByText("theFunction").first().waitFor();
+    await panel.getByRole("button", { name: "Back to the files" }).click();
+  };
+  await opens(app.log.getByRole("button", { name: "src/main.go:203", exact: true }));
+  await app.log.getByRole("button", { name: /^Run go build/ }).click();
+  await opens(app.log.getByRole("link", { name: "src/main.go:203", exact: true }).first());
+  assert.equal(await app.log.getByRole("link", { name: /none\.go/ }).count(), 0, "a file that is not there is no link");
+  // A browser has no editor: the path is there to be pasted.
+  await app.page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await app.log.getByRole("link", { name: "src/main.go:203", exact: true }).first().click({ modifiers: ["ControlOrMeta"] });
+  await app.page.getByText("A browser cannot open files. The path is copied:").waitFor();
+  assert.equal(await app.page.evaluate(() => navigator.clipboard.readText()), path.join(desk.work, "src/main.go"));
+  assert.deepEqual(desk.complaints, []);
+});
+
 test("the row names a call, and its body does not say it again", async (t) => {
   const { app, head, done } = await working(t);
   done();

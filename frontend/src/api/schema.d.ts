@@ -1646,6 +1646,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{id}/tree/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tell which of many paths are files in a session's directories */
+        post: operations["findFiles"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{id}/tree/preview": {
         parameters: {
             query?: never;
@@ -4802,6 +4819,10 @@ export interface components {
             /** @description The name is not UTF-8, and the entry cannot be requested */
             unnamed?: boolean;
         };
+        TreeFound: {
+            /** @description Those of the paths at which a file can be read, in one of the session's directories */
+            paths: string[];
+        };
         TreeListing: {
             /** @description Entries, directories first, then by name */
             items: components["schemas"]["TreeEntry"][];
@@ -4809,6 +4830,10 @@ export interface components {
             more?: boolean;
             /** @description Absolute path of the directory; absent in the list of the session's directories */
             path?: string;
+        };
+        TreeLook: {
+            /** @description Absolute paths */
+            paths: string[];
         };
         TreePreview: {
             /** @enum {string} */
@@ -10374,6 +10399,53 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TreeWritten"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    findFiles: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TreeLook"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeFound"];
                 };
             };
             /** @description Refused: a problem with a code, and the params of its text */

@@ -1,20 +1,14 @@
 import type { Client } from './client';
-import { limited } from './limit';
 
-const part = encodeURIComponent;
-
-/**
- * Reports whether a file exists in one of the session's directories. It reads the first byte; a range error means an empty file, which
- * exists.
- */
-export const isThere = async (client: Client, session: string, path: string): Promise<boolean> =>
-  limited(async (signal) => {
-    const headers = await client.headers();
-    headers.set('Range', 'bytes=0-0');
-    const { status } = await fetch(`/client/sessions/${part(session)}/tree/file?path=${part(path)}`, {
-      headers,
-      cache: 'no-store',
-      signal,
-    });
-    return status === 200 || status === 206 || status === 416;
+/** Returns those of some paths at which files exist, in the session's directories. The server takes at most 200 at once. */
+export const filesAmong = async (
+  client: Client,
+  session: string,
+  paths: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  const found = await client.call('POST /client/sessions/{id}/tree/files', {
+    path: { id: session },
+    body: { paths },
   });
+  return new Set(found.paths);
+};

@@ -7,7 +7,7 @@ export async function openOutside(session: string, path: string, line?: number):
   const cwd = conversations.sessions.get(session)?.cwd ?? '';
   try {
     if ((await openPath(session, `${cwd}/${path}`, line)) === 'copied')
-      toasts.show({ text: t('changes.path.copied', { path }), tone: 'info' });
+      toasts.show({ text: t('path.copied', { path }), tone: 'info' });
   } catch (thrown) {
     toasts.fail(thrown);
   }

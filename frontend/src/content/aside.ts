@@ -6,7 +6,6 @@ interface Aside {
   /** Opens a text that is too long for its row. */
   output: (title: string, text: string) => void;
   terminal: (id: string) => void;
-  file: (path: string, line?: number) => void;
 }
 
 const key = Symbol('aside');

@@ -1,7 +1,7 @@
 import { candidates, known, lined, linkRef, unseen, type Ref } from './paths';
 import type { Places } from './places';
 
-// Finds the files that a message names, when a person points at a name.
+// Finds the files that texts name.
 
 /** Returns inline code as a path, where it looks like a path. */
 export function codeRef(code: string): Ref | undefined {
@@ -19,11 +19,24 @@ export function codeRef(code: string): Ref | undefined {
 
 /** Milliseconds for which an absent file counts as absent: the agent may be about to write the file. */
 const believed = 10_000;
+/** Milliseconds for which paths are gathered before they are looked up, so that a text with many takes one call. */
+const gathering = 20;
+/** The largest number of paths of a call. */
+const most = 200;
+/** The largest number of paths that are known at once. */
+const mostKnown = 2_000;
 
-/** Looks up files and caches the results. */
+interface Known {
+  at: number;
+  there: Promise<boolean>;
+  found: boolean;
+}
+
+/** Looks up files, many at once, and keeps what it learns. */
 export class Lookup {
   readonly #places: Places;
-  readonly #known = new Map<string, { at: number; there: Promise<boolean> }>();
+  readonly #known = new Map<string, Known>();
+  #due: { path: string; told: (there: boolean) => void }[] = [];
 
   constructor(places: Places) {
     this.#places = places;
@@ -31,38 +44,57 @@ export class Lookup {
 
   #there(path: string): Promise<boolean> {
     const held = this.#known.get(path);
-    if (held && performance.now() - held.at < believed) return held.there;
-    if (this.#known.size > 500) this.#known.clear();
-    const there = this.#places.exists(path).catch(() => false);
-    this.#known.set(path, { at: performance.now(), there });
+    if (held && (held.found || performance.now() - held.at < believed)) return held.there;
+    if (this.#known.size > mostKnown) this.#known.clear();
+    const there = new Promise<boolean>((told) => {
+      if (this.#due.length === 0) setTimeout(() => this.#ask(), gathering);
+      this.#due.push({ path, told });
+    });
+    const known = { at: performance.now(), there, found: false };
+    this.#known.set(path, known);
+    void there.then((found) => (known.found = found));
     return there;
+  }
+
+  #ask(): void {
+    const due = this.#due.splice(0);
+    for (let from = 0; from < due.length; from += most) {
+      const asked = due.slice(from, from + most);
+      void this.#places.existing(asked.map(({ path }) => path)).then(
+        (found) => asked.forEach(({ path, told }) => told(found.has(path))),
+        () => asked.forEach(({ told }) => told(false)),
+      );
+    }
   }
 
   /** Returns the first candidate path at which a file exists. */
   async find(ref: Ref): Promise<string | undefined> {
-    for (const path of candidates(ref, this.#places)) if (await this.#there(path)) return path;
-    return undefined;
+    const paths = candidates(ref, this.#places);
+    const there = await Promise.all(paths.map((path) => this.#there(path)));
+    return paths[there.indexOf(true)];
   }
 
-  /** Marks inline code that names an existing file. */
-  async mark(code: Element): Promise<void> {
-    const ref = codeRef(code.textContent ?? '');
-    if (ref && (await this.find(ref)) !== undefined) code.classList.add('there');
-  }
-
-  /** Opens the file that inline code names, if the file exists. */
-  async openCode(code: string): Promise<void> {
+  /** Returns the file that inline code names, if the file exists. */
+  async ofCode(code: string): Promise<Ref | undefined> {
     const ref = codeRef(code);
     const path = ref && (await this.find(ref));
-    if (path !== undefined) this.#places.open(path, ref?.line);
+    return path === undefined ? undefined : { path, line: ref?.line };
   }
 
-  /** Opens the file of a link. The Files tab says so when the file does not exist. */
-  async openLink(href: string): Promise<void> {
+  /** Returns the file of a link. Where it does not exist that is its first candidate: the Files tab says so. */
+  async ofLink(href: string): Promise<Ref | undefined> {
     const ref = linkRef(href);
     const [first, ...more] = ref ? candidates(ref, this.#places) : [];
-    if (!ref || first === undefined) return;
-    const path = more.length > 0 ? ((await this.find(ref)) ?? first) : first;
-    this.#places.open(path, ref.line);
+    if (!ref || first === undefined) return undefined;
+    return { path: more.length > 0 ? ((await this.find(ref)) ?? first) : first, line: ref.line };
   }
+}
+
+const lookups = new WeakMap<Places, Lookup>();
+
+/** Returns the lookup of some places, which all texts there share. */
+export function lookupOf(places: Places): Lookup {
+  let lookup = lookups.get(places);
+  if (!lookup) lookups.set(places, (lookup = new Lookup(places)));
+  return lookup;
 }

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { whole } from './blocks';
-import { codeRef, Lookup } from './lookup';
+import { codeRef, lookupOf } from './lookup';
 import { extras } from './late';
 import { candidates, linkRef } from './paths';
 import type { Places } from './places';
@@ -10,7 +10,7 @@ beforeAll(() => extras.load());
 
 const places = (over: Partial<Places> = {}): Places => ({
   directories: ['/home/ada/app', '/home/ada/lib'],
-  exists: () => Promise.resolve(false),
+  existing: () => Promise.resolve(new Set<string>()),
   open: () => undefined,
   ...over,
 });
@@ -140,17 +140,33 @@ describe('code within a line', () => {
     '<b.c>',
   ])('is none: %s', (code) => expect(codeRef(code)).toBeUndefined());
 
-  test('is looked up once, and what is not there opens nothing', async () => {
-    const exists = vi.fn((path: string) => Promise.resolve(path === '/home/ada/lib/x.go'));
-    const open = vi.fn();
-    const lookup = new Lookup(places({ exists, open }));
-    for (let n = 0; n < 5; n++) await lookup.openCode('x.go:4');
-    expect(exists.mock.calls.map(([path]) => path)).toEqual(['/home/ada/app/x.go', '/home/ada/lib/x.go']);
-    expect(open).toHaveBeenLastCalledWith('/home/ada/lib/x.go', 4);
-    open.mockClear();
-    await lookup.openCode('y.go');
-    expect(open).not.toHaveBeenCalled();
-    await lookup.openLink('y.go'); // the Files tab says that the file does not exist
-    expect(open).toHaveBeenCalledWith('/home/ada/app/y.go', undefined);
+  test('is looked up with others at once, and kept', async () => {
+    const existing = vi.fn((paths: readonly string[]) =>
+      Promise.resolve(new Set(paths.filter((path) => path === '/home/ada/lib/x.go'))),
+    );
+    const lookup = lookupOf(places({ existing }));
+    const asked = ['x.go:4', 'y.go', 'x.go'];
+    const found = await Promise.all(asked.map((code) => lookup.ofCode(code)));
+    expect(found).toEqual([
+      { path: '/home/ada/lib/x.go', line: 4 },
+      undefined,
+      { path: '/home/ada/lib/x.go', line: undefined },
+    ]);
+    expect(await lookup.ofCode('x.go:9')).toEqual({ path: '/home/ada/lib/x.go', line: 9 });
+    expect(existing.mock.calls).toEqual([
+      [['/home/ada/app/x.go', '/home/ada/lib/x.go', '/home/ada/app/y.go', '/home/ada/lib/y.go']],
+    ]);
+    // The Files tab says that the file of a link does not exist.
+    expect(await lookup.ofLink('y.go')).toEqual({ path: '/home/ada/app/y.go', line: undefined });
+  });
+
+  test('of many a call asks for no more than the server takes, and a failed call finds nothing', async () => {
+    const existing = vi.fn((paths: readonly string[]) =>
+      paths.length < 200 ? Promise.reject(new Error('gone')) : Promise.resolve(new Set(paths)),
+    );
+    const lookup = lookupOf(places({ directories: ['/app'], existing }));
+    const found = await Promise.all(Array.from({ length: 250 }, (_, n) => lookup.ofCode(`f${n}.go`)));
+    expect(existing.mock.calls.map(([paths]) => paths.length)).toEqual([200, 50]);
+    expect(found.map((ref) => ref !== undefined).lastIndexOf(true)).toBe(199);
   });
 });

@@ -25,7 +25,7 @@ const files: Record<string, Uint8Array<ArrayBuffer>> = {
 const asked: string[] = [];
 const places: Places = {
   directories: ['/work'],
-  exists: () => Promise.resolve(true),
+  existing: (paths) => Promise.resolve(new Set(paths)),
   open: () => undefined,
   picture: (path) => {
     asked.push(path);

@@ -6,9 +6,11 @@ export interface Places {
   readonly directories: readonly string[];
   /** The directory of the displayed file, to which its relative paths refer. */
   readonly base?: string | undefined;
-  /** Reports whether a file exists. */
-  exists: (path: string) => Promise<boolean>;
+  /** Returns those of some paths, at most 200, at which files exist. */
+  existing: (paths: readonly string[]) => Promise<ReadonlySet<string>>;
   open: (path: string, line: number | undefined) => void;
+  /** Opens a file in the person's editor. */
+  edit?: (path: string, line: number | undefined) => void;
   /** Fetches a file that is shown as a picture. */
   picture?: (path: string, signal: AbortSignal) => Promise<Blob>;
 }
@@ -22,4 +24,15 @@ export function providePlaces(places: Places): void {
 /** Returns undefined where files cannot be opened. */
 export function placesHere(): Places | undefined {
   return getContext<Places | undefined>(key);
+}
+
+/** Opens a file as the pointer or key asks: beside the conversation, or with Ctrl (Cmd on a Mac) in the person's editor. */
+export function openBy(
+  event: Pick<MouseEvent, 'ctrlKey' | 'metaKey'>,
+  places: Places,
+  path: string,
+  line: number | undefined,
+): void {
+  if ((event.ctrlKey || event.metaKey) && places.edit) places.edit(path, line);
+  else places.open(path, line);
 }

@@ -87,7 +87,6 @@ export const changes = {
   'changes.outcome.removed': 'Is removed: the turn created it',
   'changes.outcome.restored': 'Goes back',
   'changes.outcome.same': 'Is as it was',
-  'changes.path.copied': 'A browser cannot open files. The path is copied: {path}',
   'changes.progress': '{kept} of {of} changes kept',
   'changes.revert': 'Take this change back',
   'changes.revert.file': 'Take all of this file back',

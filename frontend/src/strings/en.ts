@@ -428,6 +428,7 @@ export const en = {
   'output.between.one': '… {n} line between',
   'output.between.other': '… {n} lines between',
 
+  'path.copied': 'A browser cannot open files. The path is copied: {path}',
   'places.at': 'At {name}',
   'places.at.broken': 'At {name}; out of contact',
   'places.at.refused': 'At {name}; token refused',
