@@ -4,18 +4,21 @@ export const parts = [
   'general',
   'appearance',
   'agents',
-  'files',
   'permissions',
   'directories',
   'notifications',
   'keyboard',
+  'updates',
+  'about',
+  'data',
+  'files',
   'places',
   'discord',
   'access',
-  'data',
-  'updates',
-  'about',
 ] as const;
+
+/** The first of the parts that few people need. */
+export const advanced: Part = 'data';
 
 export type Part = (typeof parts)[number];
 

@@ -3,6 +3,7 @@ import { addTexts } from './texts';
 // The texts of the settings, without the sections that have a file of their own.
 
 export const settings = {
+  'settings.advanced': 'Advanced',
   'access.about':
     'Programs and browsers on this computer reach Deskhand at an address that exists only on this computer, with a token. The command line and this window need neither.',
   'access.audit': 'Calls',
