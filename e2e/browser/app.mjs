@@ -36,6 +36,13 @@ export class App {
     await this.composer.waitFor();
   }
 
+  /** Shows a part of the settings. */
+  async settingsOf(part) {
+    const parts = this.page.getByRole("navigation", { name: "Parts" });
+    if (!(await parts.isVisible())) await this.page.keyboard.press("Control+Comma");
+    await parts.getByRole("button", { name: part, exact: true }).click();
+  }
+
   /** Sends a prompt by keyboard. */
   async send(text) {
     await this.composer.fill(text);

@@ -88,7 +88,7 @@ class Discord {
 const usable = ({ controls = [] }) => controls.filter(({ disabled }) => !disabled);
 const asks = (message) => usable(message).some(({ label }) => label === "Allow once");
 const settings = (app) => app.page.getByTestId("discord");
-const openSettings = (app) => app.button("Settings", app.sidebar).click();
+const openSettings = (app) => app.settingsOf("Discord");
 
 /** A Deskhand that trusts the stand-in's file server. */
 async function deskOf(t, discord) {

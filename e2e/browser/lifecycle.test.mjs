@@ -245,7 +245,7 @@ test("the data is told, verified and repaired in the settings", async (t) => {
   const id = await begin(desk, desk.work, "Kept");
   await say(desk, id, "echo\nhello", "diff");
   const app = await App.open(desk, { viewport });
-  await app.page.keyboard.press("Control+,");
+  await app.settingsOf("Data");
   const data = app.page.getByRole("region", { name: "Data" });
   await data.getByText("Database", { exact: true }).waitFor();
   await data.getByText(desk.data.replace(desk.home, "~"), { exact: false }).first().waitFor();
@@ -293,7 +293,7 @@ test("what a verification found is told in words, and repaired", async (t) => {
   const storage = await desk.api("GET", "/client/storage");
   await app.page.route("**/client/storage", (route) =>
     route.fulfill({ json: { ...storage, databaseBytes: 812_000_000, blobBytes: 96_000_000, blobs: 1204, pending: 31, rebuilding: { done: 1200, total: 5000 } } }));
-  await app.page.keyboard.press("Control+,");
+  await app.settingsOf("Data");
   const data = app.page.getByRole("region", { name: "Data" });
   await data.getByRole("progressbar", { name: "Verifying" }).waitFor();
   await app.button(/^Rebuilding transcripts/, app.status).waitFor();
@@ -301,7 +301,7 @@ test("what a verification found is told in words, and repaired", async (t) => {
   await looks.at(app.page, "data-running");
   await app.button("Cancel", data).press("Enter");
   await app.page.reload();
-  await app.page.keyboard.press("Control+,");
+  await app.settingsOf("Data");
   await data.getByText("Cancelled").waitFor();
   await data.getByRole("checkbox").press("Space");
   await app.button("Verify now").press("Enter");

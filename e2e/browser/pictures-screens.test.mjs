@@ -78,7 +78,7 @@ scene("settings", async (t) => {
   await begin(desk, "Slow in a storm", { message: "The lamp turns too fast in a storm." });
   await until("the index", async () => !(await desk.api("GET", "/client/search?q=lamp&limit=1")).pending);
   await page.keyboard.press("Control+Comma");
-  await page.getByRole("region", { name: "About" }).waitFor();
+  await page.getByRole("region", { name: "General" }).waitFor();
   await camera.take(page, "settings", { manual: true });
   const parts = page.getByRole("navigation", { name: "Parts" });
   for (const [name, file, manual] of [
@@ -90,6 +90,7 @@ scene("settings", async (t) => {
     await to();
     await camera.take(page, file, { manual, says: page.getByRole("region", { name, exact: true }), before: to });
   }
+  await app.settingsOf("Local API");
   const access = page.getByTestId("access");
   await access.getByRole("button", { name: "New token" }).click();
   await page.keyboard.type("nightly script");
@@ -224,7 +225,7 @@ scene("a place elsewhere", async (t) => {
   runtime.flags = ["--token", token];
   await runtime.start();
   const { app, page, camera } = await openLighthouse(t);
-  await app.button("Settings", app.sidebar).click();
+  await app.settingsOf("Places");
   await app.button("Add a place").click();
   await page.getByRole("textbox", { name: "Name", exact: true }).fill("Build machine");
   await page.getByRole("textbox", { name: "Address", exact: true }).fill(new URL(runtime.url).origin);

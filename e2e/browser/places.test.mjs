@@ -56,7 +56,7 @@ async function elsewhere(t) {
 }
 
 async function addPlace(app, line, { name = "Build machine", secret = token } = {}) {
-  await app.button("Settings", app.sidebar).click();
+  await app.settingsOf("Places");
   await app.button("Add a place").click();
   await app.page.getByRole("textbox", { name: "Name", exact: true }).fill(name);
   await app.page.getByRole("textbox", { name: "Address", exact: true }).fill(`http://${line.host}`);

@@ -108,7 +108,7 @@ test("from where agents fetch files, and how much they give, is set in the setti
   const desk = await Desk.open(t);
   const app = await App.open(desk);
   const { page } = app;
-  await page.keyboard.press("Control+Comma");
+  await app.settingsOf("Files from agents");
   const part = page.getByRole("region", { name: "Files from agents" });
   const field = (name) => part.getByRole("textbox", { name });
   const set = async () => {

@@ -48,7 +48,7 @@ test("an agent does not start before it is approved what it reads, and asks agai
   assert.match(settings, /proxy\.example\.org/);
   assert.doesNotMatch(settings, /opus|s3cret/);
   assert.deepEqual((await app.request.locator("footer").getByRole("button").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim()),
-    ["Approve and start 1", "Start with these once 2", "Do not start 3"]);
+    ["Approve and start", "Start with these once", "Do not start"]);
   assert.equal(started(desk), 0);
   await looks.at(page, "trust-read");
 
@@ -92,7 +92,7 @@ test("what was approved is listed, looked at, approved and revoked in the settin
   const { desk, app, page, write } = await open(t);
   await app.begin("Mine", desk.work);
   await app.request.waitFor();
-  await page.keyboard.press("Control+Comma");
+  await app.settingsOf("Directories & trust");
   const section = page.getByTestId("trust");
   const row = section.getByRole("listitem", { name: "~/project" });
   await row.getByText("Waiting for an answer").waitFor();
