@@ -69,19 +69,14 @@ func (c *core) findMessage(ctx context.Context, f *fork) error {
 		if found || fr.Dir != journal.Note || json.Unmarshal(fr.Data, &n) != nil {
 			return
 		}
-		switch {
-		case n.Note == transcript.NoteForked:
+		switch n.Note {
+		case transcript.NoteForked:
 			first = n.Reason == transcript.ReasonBranch
-		case n.Note == transcript.NoteTurnBegan && n.Turn == f.before.turn:
-			found, f.until = true, fr.N-1
-			f.before.again = first && f.parent.Origin != nil
-			f.before.message = cmp.Or(f.before.message, transcript.PromptText(n.Prompt))
-			for _, a := range n.Attachments {
-				if !f.before.again || a.Filename != talkName {
-					f.before.files = append(f.before.files, a.Plain())
-				}
+		case transcript.NoteTurnBegan:
+			if found = n.Turn == f.before.turn; found {
+				f.until = fr.N - 1
+				f.before.take(n, first && f.parent.Origin != nil)
 			}
-		case n.Note == transcript.NoteTurnBegan:
 			first = false
 		}
 	})
@@ -89,6 +84,16 @@ func (c *core) findMessage(ctx context.Context, f *fork) error {
 		return bad(refusedUnknownTurn, "turn", f.before.turn)
 	}
 	return err
+}
+
+// take takes the message over from the note of the parent's turn.
+func (p *branchPoint) take(n transcript.Note, again bool) {
+	p.again, p.message = again, cmp.Or(p.message, transcript.PromptText(n.Prompt))
+	for _, a := range n.Attachments {
+		if !again || a.Filename != talkName {
+			p.files = append(p.files, a.Plain())
+		}
+	}
 }
 
 // talkName is the name of the file with what was said before a branch.

@@ -33,10 +33,11 @@ func (t *Talk) Add(e *transcript.Entry) {
 	text := strings.TrimSpace(e.Text)
 	switch e.Kind {
 	case "user":
+		parts := []string{text}
 		for _, a := range e.Attachments {
-			text += "\n\n[attached: " + oneLine(a.Filename) + "]"
+			parts = append(parts, "[attached: "+oneLine(a.Filename)+"]")
 		}
-		t.say(thePerson, strings.TrimSpace(text))
+		t.say(thePerson, strings.TrimSpace(strings.Join(parts, "\n\n")))
 	case "agent":
 		t.say(theAgent, text)
 	case "tool":

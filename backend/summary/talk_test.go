@@ -15,7 +15,8 @@ func TestTalkIsWordForWord(t *testing.T) {
 	}
 	for _, e := range []transcript.Entry{
 		{Kind: "user", Text: "Mend it\n\nplease", Attachments: []transcript.Attachment{{Filename: "a.png"}}},
-		{Kind: "thought", Text: "a secret thought"}, agent("I looked."),
+		{Kind: "thought", Text: "a secret thought"},
+		agent("I looked."),
 		{Kind: "tool", Tool: &transcript.ToolCall{Title: "go test\n./...", Status: "failed"}},
 		agent("**Done.**"), user("Thanks"), user("Bye"),
 	} {
