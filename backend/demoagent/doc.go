@@ -2,8 +2,11 @@
 // agent, the demo agent is a process that speaks ACP v1 on stdin and stdout, and the same prompts always get the same answers. Package
 // agenttest adds words to the agent by a [Config], and end-to-end tests drive that one.
 //
-// A plain prompt is answered by a round of a thought, a plan, a look at deskhand-demo.md in the session's directory, an edit of
-// that file (the only file that the agent ever writes) after asking for permission, and a check. Words change the answer. A word
+// In the sample project (package sample) a plain prompt has the agent fix the project's bug: it runs the tests, edits a file after asking, and
+// runs the tests again. There "plan" plans a feature, "ask" asks a question, and "picture" shows a picture.
+//
+// A plain prompt elsewhere is answered by a round of a thought, a plan, a look at deskhand-demo.md in the session's directory, an edit of
+// that file (the only file that the agent writes there) after asking for permission, and a check. Words change the answer. A word
 // counts as a whole word, in any case, in the first line of the prompt's first text block, so that pasted text and lists of
 // attachments select nothing. Several words act one after another in the order of this table, each once. A prompt that begins with
 // /word runs that word alone ("ask user" is /ask-user). "call" and "attach" take the rest of the prompt.

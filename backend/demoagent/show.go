@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"deskhand/backend/sample"
 )
 
 //go:embed sample.md
@@ -28,6 +30,10 @@ func thought(ctx context.Context, t *turn) {
 }
 
 func planning(ctx context.Context, t *turn) {
+	if sample.In(t.cwd()) {
+		shopPlan(ctx, t)
+		return
+	}
 	steps := []string{"Read the request", "Find the right place", "Make the change", "Run the tests", "Tell what was done"}
 	for done := range len(steps) + 1 {
 		t.plan(ctx, done, steps...)

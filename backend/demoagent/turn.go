@@ -10,6 +10,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agentio"
+	"deskhand/backend/sample"
 )
 
 // pace is the time between two chunks of streamed text: visible, but no delay.
@@ -114,7 +115,11 @@ func (t *turn) run(ctx context.Context) (any, *agentio.Error) {
 	if t.first {
 		t.tell(ctx, titleUpdate(t.agent.headOf(t.session)))
 	}
-	if len(steps) == 0 {
+	switch {
+	case len(steps) > 0:
+	case sample.In(t.cwd()):
+		shopWork(ctx, t)
+	default:
 		plain(ctx, t)
 	}
 	for _, step := range steps {
