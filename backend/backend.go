@@ -25,6 +25,7 @@ import (
 	"deskhand/backend/discord"
 	"deskhand/backend/export"
 	"deskhand/backend/files"
+	"deskhand/backend/git"
 	"deskhand/backend/host"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/processes"
@@ -32,6 +33,7 @@ import (
 	"deskhand/backend/record"
 	"deskhand/backend/remotes"
 	"deskhand/backend/roster"
+	"deskhand/backend/sample"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
@@ -320,6 +322,29 @@ func (b *Backend) openLibraries(ctx context.Context) (err error) {
 	return err
 }
 
+// startedIn returns the working directory when a person may have chosen it to work in. A desktop starts programs in the home directory, in a
+// root, or in the directory of the program.
+func startedIn(home, self string) string {
+	cwd, err := os.Getwd()
+	if err != nil || cwd == home || cwd == filepath.Dir(cwd) || cwd == filepath.Dir(self) {
+		return ""
+	}
+	return cwd
+}
+
+// makeSample makes the sample project of the demo agent.
+func (b *Backend) makeSample(ctx context.Context) (string, error) {
+	return sample.Make(ctx, b.cfg.Places.Sample(), func(ctx context.Context, dir string, in []byte, args ...string) error {
+		err := git.Run(ctx, b.processes.api, git.Command{
+			Whose: git.Ours, Environ: b.agents.Environment().Environ(ctx), Dir: dir, GitDir: filepath.Join(dir, ".git"), In: in, Args: args,
+		})
+		if errors.Is(err, git.ErrAbsent) {
+			return nil // the project does without
+		}
+		return err
+	})
+}
+
 // clientHandler returns the API of the window, the page and the commands.
 func (b *Backend) clientHandler() http.Handler {
 	home, err := os.UserHomeDir()
@@ -348,6 +373,8 @@ func (b *Backend) clientHandler() http.Handler {
 		DiscordProblem: b.discordProblem,
 		Files:          b.within(),
 		Home:           home,
+		Started:        startedIn(home, b.cfg.Self),
+		Sample:         b.makeSample,
 		Data:           b.cfg.Places.Data,
 		Activate:       b.cfg.Activate,
 		Link:           b.Link,

@@ -25,7 +25,7 @@ const features = {
   settings: ['commands', 'rules', 'startmode'],
   shells: ['terminal'],
   sidebar: ['worktree'],
-  start: ['startmode', 'worktree'],
+  start: ['attachments', 'composer', 'startmode', 'worktree'],
   startmode: [],
   status: ['settings'],
   terminal: [],

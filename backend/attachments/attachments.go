@@ -43,6 +43,7 @@ type Deps struct {
 	Writable func() error // returns the reason when the data cannot be changed
 
 	Find func(ctx context.Context, session string) (Where, error) // where a session works
+	In   func(cwd string) (Where, error)                          // where a session would work that begins in a directory of this machine
 
 	// Notes returns some notes in the journal of a session, the newest first, and the number of the last of them as the next before.
 	Notes func(ctx context.Context, session string, before int64) (notes []transcript.Note, last int64, err error)
@@ -85,12 +86,24 @@ type AttachInput struct {
 	Paths   []string `json:"paths" minItems:"1" maxItems:"1000" doc:"Absolute, or of a session relative to its directory; a file URI is taken too"`
 	Follow  bool     `json:"follow,omitempty" doc:"A person has agreed to links that lead out of the session's directories"`
 	Session string   `json:"session,omitempty" maxLength:"64" doc:"Whose directories count"`
+	Cwd     string   `json:"cwd,omitempty" maxLength:"4096" doc:"Instead of a session: the directory that one is to begin in"`
 }
 
 // AttachResult is the attachments of the accepted files, and the problems of the others.
 type AttachResult struct {
 	Items    []transcript.Attachment `json:"items"`
 	Problems []AttachProblem         `json:"problems" doc:"What could not be taken in; it keeps the others"`
+}
+
+// at returns where the session works, or one that is to begin in cwd; with neither, paths count anywhere.
+func (l *Library) at(ctx context.Context, session, cwd string) (Where, error) {
+	switch {
+	case session != "":
+		return l.deps.Find(ctx, session)
+	case cwd != "":
+		return l.deps.In(cwd)
+	}
+	return Where{}, nil
 }
 
 // AttachProblem is the reason why a file has no attachment.
@@ -141,12 +154,9 @@ func (l *Library) Attach(ctx context.Context, in AttachInput) (AttachResult, err
 	if err := refuse(limits().Count(len(in.Paths))); err != nil {
 		return AttachResult{}, err
 	}
-	var w Where
-	if in.Session != "" {
-		var err error
-		if w, err = l.deps.Find(ctx, in.Session); err != nil {
-			return AttachResult{}, err
-		}
+	w, err := l.at(ctx, in.Session, in.Cwd)
+	if err != nil {
+		return AttachResult{}, err
 	}
 	out := AttachResult{Items: []transcript.Attachment{}, Problems: []AttachProblem{}}
 	for _, given := range in.Paths {

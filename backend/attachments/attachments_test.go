@@ -166,7 +166,7 @@ func TestAcceptElsewhere(t *testing.T) {
 	}
 	_, err = l.Accept(t.Context(), far, []PromptAttachment{{ID: "nothing"}})
 	wantRefused(t, "an unknown id", err, "attachment.unknown")
-	_, err = l.FindPaths(t.Context(), "far", "a", 10)
+	_, err = l.FindPaths(t.Context(), "far", "", "a", 10)
 	wantRefused(t, "the paths", err, "paths.elsewhere")
 }
 

@@ -35,10 +35,10 @@ const (
 	maxNames  = 200_000
 )
 
-// FindPaths finds files below a session's directory by some of their letters. FindPaths goes level by level, so that near files are found first
+// FindPaths finds files below the directory of a session, or below cwd when session is empty, by some of their letters. FindPaths goes level by level, so that near files are found first
 // however large the directory is, and passes over .git and the files that .gitignore files leave out.
-func (l *Library) FindPaths(ctx context.Context, session, letters string, limit int) (FoundPaths, error) {
-	w, err := l.deps.Find(ctx, session)
+func (l *Library) FindPaths(ctx context.Context, session, cwd, letters string, limit int) (FoundPaths, error) {
+	w, err := l.at(ctx, session, cwd)
 	if err != nil {
 		return FoundPaths{}, err
 	}

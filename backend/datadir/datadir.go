@@ -62,6 +62,11 @@ func (p Paths) Ledger() string { return filepath.Join(p.Data, ledgerName) }
 // Run returns the directory of sockets.
 func (p Paths) Run() string { return filepath.Join(p.Data, runName) }
 
+// Sample returns the directory of the demo agent's sample project. It is none of our own directories, which no agent may read: see ADR 51.
+func (p Paths) Sample() string {
+	return filepath.Join(xdg.CacheHome, "deskhand", "demo", "corner-shop")
+}
+
 // All returns all of our directories, including the previous data directory: the tokens in an old copy are still valid.
 func (p Paths) All() []string {
 	dirs := []string{p.Data, p.Config, p.State}

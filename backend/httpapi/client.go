@@ -54,14 +54,16 @@ type ClientConfig struct {
 	Worktrees      *worktrees.Library
 	Shells         *shells.Library
 	Agents         *agents.Catalogue
-	Roster         *roster.Agents         // the agents as people administer them
-	Discord        *discord.Surface       // nil when the data cannot be read
-	DiscordProblem string                 // why Discord is nil, when its stored data is damaged
-	Files          files.Within           // how files in the sessions' directories are reached
-	Home           string                 // start of directory pickers
-	Data           string                 // data directory, for display
-	Login          func(code string) bool // redeems a one-time code
-	Tabs           *Tabs                  // of browsers that came with a code
+	Roster         *roster.Agents                            // the agents as people administer them
+	Discord        *discord.Surface                          // nil when the data cannot be read
+	DiscordProblem string                                    // why Discord is nil, when its stored data is damaged
+	Files          files.Within                              // how files in the sessions' directories are reached
+	Home           string                                    // start of directory pickers
+	Sample         func(ctx context.Context) (string, error) // makes the sample project of the demo agent, and returns its directory
+	Started        string                                    // the directory that the program was started in; "" = not one to work in
+	Data           string                                    // data directory, for display
+	Login          func(code string) bool                    // redeems a one-time code
+	Tabs           *Tabs                                     // of browsers that came with a code
 	Search         *search.Index
 	Activate       func()                 // brings the window forward; nil without a window
 	Link           func() (string, error) // makes a one-time link for a browser
@@ -205,6 +207,7 @@ type hello struct {
 	Places   []string `json:"places"`
 	Features []string `json:"features"`
 	Home     string   `json:"home"`
+	Started  string   `json:"started,omitempty" doc:"The directory that the program was started in, when it may be one to work in: not the home directory, a root, or the program's own"`
 	Data     string   `json:"data,omitempty" doc:"Path of the data directory, on the machine of the program"`
 	URL      string   `json:"url,omitempty" doc:"URL of the API on this machine; absent when the API is not served"`
 	Newer    *newer   `json:"newer,omitempty" doc:"Version of the newer program that wrote the data: the data can be read, and every change is refused"`
@@ -222,7 +225,7 @@ func (c *Client) generalRoutes() {
 				url = c.cfg.URL()
 			}
 			return answer(hello{
-				URL: url, API: 1, Version: c.cfg.Version, Gen: c.cfg.Sessions.Feed().Gen(), Places: c.cfg.Remotes.IDs(), Features: []string{}, Home: c.cfg.Home, Data: c.cfg.Data,
+				URL: url, API: 1, Version: c.cfg.Version, Gen: c.cfg.Sessions.Feed().Gen(), Places: c.cfg.Remotes.IDs(), Features: []string{}, Home: c.cfg.Home, Started: c.cfg.Started, Data: c.cfg.Data,
 				Newer: newerOf(c.cfg.Sessions),
 			}, nil)
 		})
@@ -253,7 +256,16 @@ func (c *Client) generalRoutes() {
 			c.cfg.Activate()
 			return &none{}, nil
 		})
+	huma.Register(c.api, op("makeDemo", http.MethodPost, "demo", "Make the sample project of the demo agent, unless it is there", http.StatusOK),
+		func(ctx context.Context, _ *struct{}) (*body[demo], error) {
+			path, err := c.cfg.Sample(ctx)
+			return answer(demo{path}, err)
+		})
 	c.eventRoute()
+}
+
+type demo struct {
+	Path string `json:"path" doc:"The directory of the project"`
 }
 
 type directoryList struct {
@@ -310,7 +322,9 @@ func (c *Client) sessionRoutes() {
 		) (*body[session.Page[session.Session]], error) {
 			return answer(s.List(ctx, in.Archived, in.Before, in.Limit))
 		})
-	huma.Register(c.api, op("createSession", http.MethodPost, "sessions", "Make a session and start its agent", http.StatusCreated),
+	create := op("createSession", http.MethodPost, "sessions", "Make a session and start its agent, with a first prompt where one is given", http.StatusCreated)
+	create.MaxBodyBytes = maxPrompt
+	huma.Register(c.api, create,
 		func(ctx context.Context, in *body[session.New]) (*body[session.Session], error) {
 			return answer(s.Create(ctx, in.Body))
 		})

@@ -51,7 +51,16 @@ func (c *Client) attachmentRoutes() {
 			Limit int    `query:"limit" default:"20" minimum:"1" maximum:"100"`
 		},
 		) (*body[attachments.FoundPaths], error) {
-			return answer(a.FindPaths(ctx, in.ID, in.Q, in.Limit))
+			return answer(a.FindPaths(ctx, in.ID, "", in.Q, in.Limit))
+		})
+	huma.Register(c.api, op("findPathsIn", http.MethodGet, "paths", "Find files of a directory of this machine by some of their letters, before there is a session", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			Cwd   string `query:"cwd" required:"true" minLength:"1" maxLength:"4096"`
+			Q     string `query:"q" maxLength:"500" doc:"Letters of the path in their order; empty for the top level"`
+			Limit int    `query:"limit" default:"20" minimum:"1" maximum:"100"`
+		},
+		) (*body[attachments.FoundPaths], error) {
+			return answer(a.FindPaths(ctx, "", in.Cwd, in.Q, in.Limit))
 		})
 }
 

@@ -37,9 +37,12 @@ func (c *Client) lifecycleRoutes() {
 		func(ctx context.Context, in *byID) (*body[worktrees.Branch], error) {
 			return answer(c.cfg.Worktrees.Branch(ctx, in.ID))
 		})
-	huma.Register(c.api, op("starters", http.MethodGet, "sessions/{id}/starters", "Get the properties of a session's directory that suggest a first message", http.StatusOK),
-		func(ctx context.Context, in *byID) (*body[session.Starters], error) {
-			return answer(s.Starters(ctx, in.ID))
+	huma.Register(c.api, op("starters", http.MethodGet, "starters", "Get the properties of a directory of this machine that suggest a first message", http.StatusOK),
+		func(_ context.Context, in *struct {
+			Cwd string `query:"cwd" required:"true" maxLength:"4096"`
+		},
+		) (*body[session.Starters], error) {
+			return answer(session.StartersIn(in.Cwd))
 		})
 	huma.Register(c.api, op("listWorkspaces", http.MethodGet, "workspaces", "List the directories of all sessions, the most recently used first", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[session.Page[workspace.KnownWorkspace]], error) {

@@ -75,7 +75,7 @@ func TestAttachmentsTravelToPlace(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(d.work, ".deskhand")); err == nil {
 		t.Error("something was copied")
 	}
-	_, err := d.Attachments().FindPaths(t.Context(), s.ID, "a", 10)
+	_, err := d.Attachments().FindPaths(t.Context(), s.ID, "", "a", 10)
 	refused(t, err, "paths.elsewhere")
 }
 

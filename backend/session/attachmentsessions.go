@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 
 	"deskhand/backend/attachments"
+	"deskhand/backend/host"
 	"deskhand/backend/journal"
 	"deskhand/backend/transcript"
+	"deskhand/backend/workspace"
 )
 
 // attachmentSessions provides package attachments with the sessions that attachments belong to.
@@ -20,6 +22,12 @@ func (c attachmentSessions) find(ctx context.Context, id string) (attachments.Wh
 	}
 	s := v.look()
 	return c.where(&s), nil
+}
+
+// in returns the directory and the host of a session that would begin in cwd.
+func (c attachmentSessions) in(cwd string) (attachments.Where, error) {
+	path, err := workspace.Directory(cwd)
+	return attachments.Where{Cwd: path, Host: c.hosts.At(host.Local)}, err
 }
 
 // notes returns some notes in the journal of a session, the newest first, and the number of the last of them.

@@ -25,6 +25,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/attachments"
 	"deskhand/backend/background"
 	"deskhand/backend/entries"
 	"deskhand/backend/feed"
@@ -209,11 +210,21 @@ type New struct {
 	Model string `json:"model,omitempty" maxLength:"1024" doc:"The model that it begins with; the same, else the agent's own"`
 
 	Worktree bool   `json:"worktree,omitempty" doc:"In a work tree of its own: a new one, of the git repository that cwd is in"`
-	Branch   string `json:"branch,omitempty" maxLength:"200" doc:"The new branch of that, as worktrees/plan gives one; made from the title when it is left out"`
+	Branch   string `json:"branch,omitempty" maxLength:"200" doc:"The new branch of that, as worktrees/plan gives one; made from the title or the message when it is left out"`
+
+	Message     string                         `json:"message,omitempty" doc:"The first prompt. A session that cannot take it is not made"`
+	Attachments []attachments.PromptAttachment `json:"attachments,omitempty" maxItems:"100" doc:"What goes with the first prompt"`
 }
 
-// Create makes a session and begins to start its agent; events report the rest of the start.
+// speaks reports whether a first prompt comes with the session.
+func (n *New) speaks() bool { return n.Message != "" || len(n.Attachments) > 0 }
+
+// Create makes a session and begins to start its agent; events report the rest of the start. A first prompt is looked at before anything is
+// stored, so that a prompt that is refused leaves no empty session.
 func (c *Client) Create(ctx context.Context, n New) (Session, error) {
+	if n.speaks() && strings.TrimSpace(n.Message) == "" && len(n.Attachments) == 0 {
+		return Session{}, bad("prompt.empty")
+	}
 	id := uuid.Must(uuid.NewV7()).String()
 	start, err := c.starts.Decide(ctx, n.Agent, n.Place, n.Cwd, startmode.Choice{Mode: n.Mode, Model: n.Model})
 	if err != nil {
@@ -250,6 +261,10 @@ func (c *Client) create(ctx context.Context, id string, n New, start *transcript
 	}
 	r.facts.Start = start
 	r.showFacts()
+	m := said{text: n.Message, elsewhere: true}
+	if m.files, err = c.attachments.Accept(ctx, c.where(&r.Session), n.Attachments); err != nil {
+		return Session{}, err
+	}
 	save := func(tx *sql.Tx) error { return r.save(ctx, tx) }
 	if tree != nil {
 		err = tree.Store(ctx, save)
@@ -263,7 +278,14 @@ func (c *Client) create(ctx context.Context, id string, n New, start *transcript
 	if err != nil {
 		return Session{}, err
 	}
-	if err := v.call(ctx, func() error { return v.wish(lifecycle.Start{}) }); err != nil {
+	err = v.call(ctx, func() error {
+		if !n.speaks() {
+			return v.wish(lifecycle.Start{})
+		}
+		_, err := v.prompt(m) // which starts the agent
+		return err
+	})
+	if err != nil {
 		return Session{}, err
 	}
 	return c.show(v.look()), nil

@@ -74,7 +74,7 @@ func TestGitOffersNoCopies(t *testing.T) {
 			if data := d.read(".deskhand/attachments/data.zip"); data != "PK\x05\x06" {
 				t.Errorf("undoing a turn took the copy: got %q", data)
 			}
-			found, err := d.Attachments().FindPaths(context.Background(), id, "data", 10)
+			found, err := d.Attachments().FindPaths(context.Background(), id, "", "data", 10)
 			if err != nil || slices.ContainsFunc(found.Items, func(p attachments.FoundPath) bool { return strings.Contains(p.Relative, "attachments") }) {
 				t.Errorf("the search for files: got %+v, %v", found, err)
 			}

@@ -3,13 +3,15 @@ package session
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
+
+	"deskhand/backend/sample"
 )
 
 // Starters holds hints for a first message in a directory, from the directory's files.
@@ -17,19 +19,19 @@ type Starters struct {
 	Files      bool   `json:"files" doc:"There is something in it"`
 	Repository bool   `json:"repository" doc:"It is the top of a git work tree"`
 	Tests      string `json:"tests,omitempty" doc:"The command that runs its tests"`
+	Sample     bool   `json:"sample,omitempty" doc:"It is the sample project of the demo agent"`
 }
 
 // maxManifest is how many bytes of a project file are read.
 const maxManifest = 256 << 10
 
-// Starters reads the names in a session's directory, and the files in which projects name their test command. Starters starts no program:
-// not even git, which would run commands of the directory's own configuration.
-func (c *Client) Starters(ctx context.Context, id string) (Starters, error) {
-	s, err := c.Get(ctx, id)
-	if err != nil || c.hosts.At(s.Place).Directories == nil {
-		return Starters{}, err
+// StartersIn reads the names in a directory of this machine, and the files in which projects name their test command. StartersIn starts no
+// program: not even git, which would run commands of the directory's own configuration.
+func StartersIn(cwd string) (Starters, error) {
+	if !filepath.IsAbs(cwd) {
+		return Starters{}, bad("directory.relative", "path", cwd)
 	}
-	root, err := os.OpenRoot(s.Cwd)
+	root, err := os.OpenRoot(cwd)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return Starters{}, nil // surfaces show a missing directory elsewhere
@@ -37,7 +39,9 @@ func (c *Client) Starters(ctx context.Context, id string) (Starters, error) {
 		return Starters{}, err
 	}
 	defer func() { _ = root.Close() }()
-	return startersIn(root), nil
+	found := startersIn(root)
+	found.Sample = sample.In(cwd)
+	return found, nil
 }
 
 func startersIn(root *os.Root) Starters {

@@ -31,6 +31,7 @@ func openAttachments(c *Client) *attachments.Library {
 		Logger:   c.cfg.Logger,
 		Writable: c.writable,
 		Find:     attachmentSessions{c}.find,
+		In:       attachmentSessions{c}.in,
 		Notes:    attachmentSessions{c}.notes,
 		NamedBy:  namedAttachments,
 		Unnamed:  c.cfg.Unattached,

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,8 @@ func (c *Client) makeWorktree(ctx context.Context, id string, n *New) (*worktree
 	if err != nil {
 		return nil, err
 	}
-	tree, err := c.worktrees.Make(ctx, worktrees.Start{Session: id, Cwd: cwd, Branch: n.Branch, Title: n.Title})
+	title := cmp.Or(n.Title, titleOf(said{text: n.Message}.title()))
+	tree, err := c.worktrees.Make(ctx, worktrees.Start{Session: id, Cwd: cwd, Branch: n.Branch, Title: title})
 	if err == nil {
 		n.Cwd = tree.Cwd
 	}

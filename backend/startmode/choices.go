@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"deskhand/backend/agents"
 	"deskhand/backend/host"
@@ -113,10 +114,28 @@ func (c *Choices) knownModes(agent string) (list []Value) {
 	}
 	if modes, measured := c.catalogue.Modes(agent); measured && len(list) == 0 {
 		for _, mode := range slices.Concat(modes.Asking, modes.Settings, modes.Deciding) {
-			list = append(list, Value{Value: mode, Name: mode[strings.LastIndexByte(mode, '#')+1:]}) // some ids are URLs
+			list = append(list, Value{Value: mode, Name: inWords(mode)})
 		}
 	}
 	return list
+}
+
+// inWords returns a name for a mode of which only the id is known: acceptEdits is "Accept edits". Some ids are URLs.
+func inWords(mode string) string {
+	var words []rune
+	for i, r := range []rune(mode[strings.LastIndexByte(mode, '#')+1:]) {
+		switch {
+		case i == 0:
+			words = append(words, unicode.ToUpper(r))
+		case r == '-' || r == '_':
+			words = append(words, ' ')
+		case unicode.IsUpper(r) && unicode.IsLower(words[len(words)-1]):
+			words = append(words, ' ', unicode.ToLower(r))
+		default:
+			words = append(words, r)
+		}
+	}
+	return string(words)
 }
 
 // offered refuses a mode or a model that the agent does not offer, if the offer of the agent's installed version is known.

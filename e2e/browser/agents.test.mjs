@@ -31,7 +31,7 @@ const codex = "@agentclientprotocol/codex-acp";
 /** The screen as a person sees it. */
 class Screen extends App {
   constructor(app) {
-    super(app.page);
+    super(app.page, app.desk);
     this.heading = this.page.getByRole("heading", { name: "Agents", exact: true });
   }
 

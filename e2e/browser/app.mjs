@@ -5,8 +5,9 @@ import { createRequire } from "node:module";
 import { shoot } from "./desk.mjs";
 
 export class App {
-  constructor(page) {
+  constructor(page, desk) {
     this.page = page;
+    this.desk = desk;
     this.log = page.getByRole("log", { name: "Transcript" });
     this.composer = page.getByRole("textbox", { name: "Message" });
     this.request = page.getByTestId("request");
@@ -18,7 +19,7 @@ export class App {
 
   /** Opens the app by the link of the start and, when told, begins a conversation in the desk's directory. */
   static async open(desk, { agent, ...options } = {}) {
-    const app = new App(await desk.page(desk.link, options));
+    const app = new App(await desk.page(desk.link, options), desk);
     await app.page.getByRole("heading", { name: /conversation$/ }).first().waitFor();
     if (agent) await app.begin(agent, desk.work);
     return app;
@@ -28,11 +29,22 @@ export class App {
     return within.getByRole("button", { name, exact: true });
   }
 
-  /** Begins a conversation, from the screen for it. */
-  async begin(agent, directory) {
-    await this.page.getByRole("radio", { name: agent }).check();
-    await this.page.getByRole("textbox", { name: "Directory" }).fill(directory);
-    await this.button(`Start ${agent}`).click();
+  /**
+   * Begins a conversation without a message, as programs do, and shows it; place = where its agent runs. People write a message: see write().
+   */
+  async begin(agent, directory, { place } = {}) {
+    const { items } = await this.desk.api("GET", place ? `/client/places/${place}/agents` : "/client/agents");
+    const { id: of } = items.find(({ name }) => name === agent);
+    const { id } = await this.desk.api("POST", "/client/sessions", { agent: of, cwd: directory.replace(/^~(?=\/)/, this.desk.home), ...(place ? { place } : {}) });
+    await this.show(id);
+  }
+
+  /** Shows a conversation by a click in the list. */
+  async show(id) {
+    const row = this.sidebar.locator(`[data-key="${id}"]`);
+    if (!(await this.sidebar.isVisible())) await this.button("Show or hide the sidebar").click();
+    await row.click();
+    await this.log.waitFor();
     await this.composer.waitFor();
   }
 
@@ -41,6 +53,36 @@ export class App {
     const parts = this.page.getByRole("navigation", { name: "Parts" });
     if (!(await parts.isVisible())) await this.page.keyboard.press("Control+Comma");
     await parts.getByRole("button", { name: part, exact: true }).click();
+  }
+
+  /** A chip of the composer of a new conversation. */
+  chip(name) {
+    return this.page.getByRole("button", { name: new RegExp(`^${name}: `) });
+  }
+
+  /** Chooses in a chip. */
+  async choose(chip, option) {
+    await this.chip(chip).click();
+    await this.page.getByRole("listbox", { name: chip }).getByRole("option", { name: option }).click();
+  }
+
+  /** Chooses a directory in the browser's dialog, which stands open. */
+  async chooseDirectory(directory) {
+    const dialog = this.page.getByRole("dialog", { name: "Choose a directory" });
+    await dialog.getByRole("combobox", { name: "Path" }).fill(directory);
+    await this.button("Choose", dialog).click();
+    await dialog.waitFor({ state: "hidden" });
+  }
+
+  /** Begins a conversation as people do: by a message, in the composer that is shown. */
+  async write(text, { agent, directory } = {}) {
+    if (directory) {
+      await this.choose("Directory", "Choose a directory…");
+      await this.chooseDirectory(directory);
+    }
+    if (agent) await this.choose("Agent", new RegExp(`^${agent}`));
+    await this.send(text);
+    await this.log.waitFor();
   }
 
   /** Sends a prompt by keyboard. */

@@ -166,19 +166,31 @@ test("what is dropped on a row of the list goes with a new conversation there", 
   await row.getByText("New conversation here").waitFor({ state: "detached" });
 
   await drag(app, ["dragenter", "dragover", "drop"], files, row);
-  await chip(app, "trace.txt").getByText("goes with its content").waitFor();
-  await chip(app, "chart.png").getByText("goes as a picture").waitFor();
+  await app.page.getByRole("button", { name: "Directory: there" }).waitFor();
+  await chip(app, "trace.txt").waitFor();
+  await chip(app, "chart.png").waitFor();
   assert.equal(await app.composer.inputValue(), "");
-  const made = await desk.session();
-  assert.deepEqual([made.cwd, made.agent, made.title], [there, "mock", ""]);
-  await until("the files with the server", async () => (await kept(desk)).length === 2);
-  assert.equal((await desk.api("GET", "/client/sessions?limit=10")).items.length, 3);
+  assert.equal((await desk.api("GET", "/client/sessions?limit=10")).items.length, 2, "made before it was sent");
 
-  // A directory that has gone begins nothing, and says so.
-  fs.rmSync(there, { recursive: true });
-  await drag(app, ["dragenter", "dragover", "drop"], files, row);
+  // They wait through a reload, and begin nothing in a directory that has gone.
+  await app.page.reload();
+  await app.page.getByRole("treeitem", { name: /Fix the login/ }).waitFor();
+  await app.button("New conversation", app.sidebar).click();
+  await chip(app, "trace.txt").waitFor();
+  await chip(app, "chart.png").waitFor();
+  await app.composer.fill("What is in it?");
+  fs.renameSync(there, `${there}-gone`);
+  await app.composer.press("Enter");
   await app.page.getByText(`The directory ${there} does not exist.`).first().waitFor();
-  assert.equal((await desk.api("GET", "/client/sessions?limit=10")).items.length, 3);
+  assert.equal((await desk.api("GET", "/client/sessions?limit=10")).items.length, 2);
+  fs.renameSync(`${there}-gone`, there);
+  await app.composer.press("Enter");
+  await app.log.waitFor();
+  await until("the conversation", async () => (await desk.api("GET", "/client/sessions?limit=10")).items.length === 3);
+  const made = await desk.session();
+  assert.deepEqual([made.cwd, made.agent, made.title], [there, "mock", "What is in it?"]);
+  const asked = await until("the message", async () => (await desk.entries(made.id)).find(({ kind }) => kind === "user"));
+  assert.deepEqual(asked.attachments.map(({ filename }) => filename), ["trace.txt", "chart.png"]);
 });
 
 test("another conversation is named and travels along; skills are named", async (t) => {

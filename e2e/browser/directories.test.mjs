@@ -42,6 +42,12 @@ async function desk(t) {
 const add = (app) => app.button("Add another directory…");
 const chips = (app) => app.page.getByRole("list", { name: "Further directories" }).getByRole("listitem");
 
+/** Chooses the directory of the conversation. */
+async function here(app, directory) {
+  await app.choose("Directory", "Choose a directory…");
+  await app.chooseDirectory(directory);
+}
+
 /** Adds one by the directory picker of the browser. */
 async function pick(app, directory) {
   await add(app).click();
@@ -55,18 +61,17 @@ test("further directories are chosen, told to the agent and shown", async (t) =>
   const d = await desk(t);
   const looks = new Looks();
   const app = await App.open(d);
-  await app.page.getByRole("textbox", { name: "Directory" }).fill(d.work);
+  await here(app, d.work);
   await pick(app, d.other);
   await pick(app, d.third);
   await pick(app, d.other); // twice is once
-  assert.deepEqual(await chips(app).allInnerTexts(), ["~/other", "~/third"]);
-  assert.ok(await add(app).evaluate((button) => button === document.activeElement), "the focus is lost");
+  assert.deepEqual(await chips(app).allInnerTexts(), ["other", "third"]);
+  assert.ok(await app.composer.evaluate((field) => field === document.activeElement), "the focus is lost");
   await looks.at(app.page, "directories");
   await app.button("Remove ~/third").click();
-  assert.deepEqual(await chips(app).allInnerTexts(), ["~/other"]);
+  assert.deepEqual(await chips(app).allInnerTexts(), ["other"]);
 
-  await app.begin("Many", d.work);
-  await app.turn("what were you told?");
+  await app.write("what were you told?", { agent: "Many" });
   await app.log.getByText(`told of ["${d.other}"]`).waitFor();
   assert.deepEqual((await d.session()).directories, [d.other]);
   const where = app.page.locator("header .where");
@@ -80,29 +85,29 @@ test("further directories are chosen, told to the agent and shown", async (t) =>
 test("what was chosen stays when a directory is not taken", async (t) => {
   const d = await desk(t);
   const app = await App.open(d);
-  await app.page.getByRole("radio", { name: "Many" }).check();
-  await app.page.getByRole("textbox", { name: "Directory" }).fill(d.work);
+  await app.choose("Agent", /^Many/);
+  await here(app, d.work);
   await pick(app, d.other);
   await pick(app, d.third);
   fs.rmdirSync(d.third);
-  await app.button("Start Many").click();
-  await app.page.getByRole("alert").getByText(`The directory ${d.third} does not exist.`).waitFor();
-  assert.deepEqual(await chips(app).allInnerTexts(), ["~/other", "~/third"]);
-  assert.equal(await app.page.getByRole("textbox", { name: "Directory" }).inputValue(), d.work);
+  await app.send("help");
+  await app.page.getByText(`The directory ${d.third} does not exist.`).waitFor();
+  assert.deepEqual(await chips(app).allInnerTexts(), ["other", "third"]);
+  await app.page.getByRole("button", { name: "Directory: project" }).waitFor();
+  assert.equal(await app.composer.inputValue(), "help");
   await shoot(app.page, "directories-fault");
   await app.button("Remove ~/third").click();
-  assert.equal(await app.page.getByText("does not exist").count(), 0);
-  await app.button("Start Many").click();
-  await app.composer.waitFor();
+  await app.composer.press("Enter");
+  await app.log.waitFor();
   assert.deepEqual((await d.session()).directories, [d.other]);
 });
 
 test("an agent that works in one directory alone is told apart", async (t) => {
   const d = await desk(t);
   const app = await App.open(d);
+  await here(app, d.work);
   await pick(app, d.other);
-  await app.begin("Single", d.work);
-  await app.turn("what were you told?");
+  await app.write("what were you told?", { agent: "Single" });
   await app.log.getByText("told of null").waitFor();
   await until("the word about it", async () =>
     /Single works in one directory only/.test(await app.page.locator("header .where").getAttribute("title")));
@@ -114,6 +119,7 @@ test("at a place elsewhere there is no field for them", async (t) => {
   const token = fs.readFileSync(path.join(there.data, "deskhand", "token"), "utf8").trim();
   await d.api("POST", "/client/places", { name: "Box", url: there.url.replace(/\/$/, ""), token });
   const app = await App.open(d);
+  await here(app, d.work);
   await add(app).waitFor();
   await app.page.getByRole("button", { name: /^Where:/ }).click();
   await app.page.getByRole("option", { name: /Box/ }).click();

@@ -32,7 +32,7 @@ async function onlyOurs(app) {
 /** The screens as a person sees them. */
 class Screen extends App {
   static async show(desk, what = "MCP servers", options) {
-    const screen = new Screen((await App.open(desk, options)).page);
+    const screen = new Screen((await App.open(desk, options)).page, desk);
     await screen.button(what, screen.sidebar).click();
     await screen.page.getByRole("heading", { name: what, exact: true }).waitFor();
     const directory = screen.page.getByRole("textbox", { name: "Directory" });

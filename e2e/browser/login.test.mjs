@@ -60,7 +60,7 @@ if (process.argv.includes("--login")) {
 /** The parts of the app that this is about. */
 class Screen extends App {
   constructor(app) {
-    super(app.page);
+    super(app.page, app.desk);
     this.dialog = this.page.getByRole("dialog", { name: "Log in to Shy" });
     this.terminal = this.dialog.getByRole("group", { name: "Login terminal for Shy" });
     this.list = this.page.getByRole("dialog", { name: "What is running" });

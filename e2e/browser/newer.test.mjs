@@ -29,7 +29,7 @@ test("what a newer version has written is read, and not changed", async (t) => {
   const before = sum();
 
   await desk.start();
-  const app = new App(await desk.page());
+  const app = new App(await desk.page(), desk);
   await app.page.getByRole("alert").getByText(/^Deskhand 99\.0 wrote these conversations/).waitFor();
   await app.page.getByText("Choose a conversation to read it.").waitFor();
   await looks.at(app.page, "newer-start");

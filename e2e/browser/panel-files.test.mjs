@@ -10,7 +10,7 @@ import { Desk, until } from "./desk.mjs";
 
 class Beside extends App {
   constructor(app) {
-    super(app.page);
+    super(app.page, app.desk);
     this.panel = this.page.getByRole("complementary", { name: "Side panel" });
     this.tree = this.panel.getByRole("tree");
     this.file = this.panel.getByRole("region").filter({ has: this.page.getByRole("button", { name: "Back to the files" }) });

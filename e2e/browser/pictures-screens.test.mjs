@@ -240,11 +240,9 @@ scene("a place elsewhere", async (t) => {
   await app.button("New conversation", app.sidebar).click();
   await page.getByRole("button", { name: /^Where:/ }).click();
   await page.getByRole("option", { name: /Build machine/ }).click();
-  await page.getByRole("radio", { name: "Demo agent" }).check();
-  await page.getByRole("textbox", { name: "Directory" }).fill("/home/you/lighthouse");
-  const top = () => page.getByRole("button", { name: /^Where:/ }).scrollIntoViewIfNeeded();
-  await top();
-  await camera.take(page, "place-start", { manual: true, before: top });
+  await page.getByRole("button", { name: "Agent: Demo agent" }).waitFor();
+  await app.composer.fill("Read the log of the last storm");
+  await camera.take(page, "place-start", { manual: true });
 });
 
 scene("what goes wrong", async (t) => {

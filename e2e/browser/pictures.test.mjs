@@ -13,19 +13,16 @@ const docs = path.join(images, "..");
 
 scene("the first start", async (t) => {
   const { desk, page, camera, app } = await openLighthouse(t);
-  await page.getByRole("textbox", { name: "Directory" }).fill("~/lighthouse");
-  const apart = page.getByRole("checkbox", { name: "In a worktree of its own" });
-  await apart.waitFor(); // once it is known that the directory can have one
-  await camera.take(page, "first-run", { manual: true });
-  await apart.check();
-  await page.getByRole("textbox", { name: "Branch" }).fill("deskhand/storm");
-  await page.getByText("~/lighthouse.worktrees/storm").waitFor();
-  await camera.take(page, "worktree", { manual: true });
-  await apart.uncheck();
   fs.writeFileSync(path.join(desk.work, "storm.md"), "# What the lamp does in a storm\n"); // something that can be reviewed
-  await app.begin("Keeper", "~/lighthouse");
-  await page.getByRole("list", { name: "What you could begin with" }).or(page.getByText("Explain", { exact: false })).first().waitFor();
-  await camera.take(page, "starters", { manual: true });
+  await app.choose("Directory", "Choose a directory…");
+  await app.chooseDirectory(desk.work);
+  await app.chip("Branch").waitFor(); // once it is known that the directory can have one
+  const starters = page.getByRole("list", { name: "First messages" });
+  await starters.getByText("Review what is not committed yet").waitFor();
+  await camera.take(page, "first-run", { manual: true });
+  await app.chip("Branch").click();
+  await page.getByRole("option", { name: /^New worktree/ }).waitFor();
+  await camera.take(page, "worktree", { manual: true });
 });
 
 scene("a conversation, and what stands beside it", async (t) => {

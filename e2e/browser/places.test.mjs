@@ -64,14 +64,12 @@ async function addPlace(app, line, { name = "Build machine", secret = token } = 
   await app.button("Add a place").click();
 }
 
-async function begin(app, directory) {
+async function begin(app, directory, text) {
   await app.button("New conversation", app.sidebar).click();
   await app.page.getByRole("button", { name: /^Where:/ }).click();
   await app.page.getByRole("option", { name: /Build machine/ }).click();
-  await app.page.getByRole("radio", { name: "Demo agent" }).check();
-  await app.page.getByRole("textbox", { name: "Directory" }).fill(directory);
-  await app.button("Start Demo agent").click();
-  await app.composer.waitFor();
+  await app.page.getByRole("button", { name: "Agent: Demo agent" }).waitFor();
+  await app.write(text, { directory });
 }
 
 const running = (runtime) => runtime.processes().filter(({ command }) => / demo-agent$/.test(command)).length;
@@ -98,15 +96,15 @@ test("a conversation runs at a place that was added, and goes on over a line tha
   await app.button("New conversation", app.sidebar).click();
   await app.page.getByRole("button", { name: /^Where:/ }).click();
   await app.page.getByRole("option", { name: /Build machine/ }).click();
-  await app.page.getByRole("radio", { name: "Demo agent" }).waitFor();
+  await app.page.getByRole("button", { name: "Agent: Demo agent" }).waitFor();
   await looks.at(app.page, "places-new");
-  await app.button("Choose…").click();
+  await app.choose("Directory", "Choose a directory…");
   await app.page.getByRole("dialog").getByRole("option").first().waitFor();
   await looks.at(app.page, "places-browse");
   await app.page.keyboard.press("Escape");
 
-  await begin(app, runtime.work);
-  await app.turn("echo Hello from afar");
+  await begin(app, runtime.work, "echo Hello from afar");
+  await app.footers.first().getByText("Done", { exact: true }).waitFor();
   assert.equal(running(runtime), 1);
   assert.equal(running(desk), 0);
   await app.page.getByRole("img", { name: "At Build machine" }).first().waitFor();
@@ -144,8 +142,7 @@ test("the agent goes on while the program is dead, and is answered after", async
   const desk = await Desk.open(t);
   await desk.api("POST", "/client/places", { name: "Build machine", url: `http://${line.host}`, token });
   let app = await App.open(desk);
-  await begin(app, runtime.work);
-  await app.send("permission");
+  await begin(app, runtime.work, "permission");
   await app.request.waitFor();
   await app.page.close();
   await desk.kill();

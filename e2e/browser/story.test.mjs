@@ -10,28 +10,26 @@ const demoFile = "deskhand-demo.md";
 
 test("from the first start to a written file", async (t) => {
   const desk = await Desk.open(t);
-  const { page, log, composer, request, button, footers, sidebar } = bound(await App.open(desk));
+  const app = await App.open(desk);
+  const { page, log, composer, request, button, footers, sidebar } = bound(app);
   assert.equal(new URL(page.url()).hash, "", "the code stays in the address");
   await page.getByRole("heading", { name: "Start your first conversation" }).waitFor();
 
-  // The agents: the demo is ready, what is not installed says where it was looked for.
-  const demo = page.getByRole("radio", { name: "Demo agent" });
-  assert.ok(await demo.isChecked());
-  assert.ok(await page.getByRole("radio", { name: "Claude Code" }).isDisabled());
-  const searched = button("Where Deskhand looked");
-  assert.equal(await searched.count(), 4); // Claude Code, Codex, OpenCode, Gemini CLI
-  await searched.first().click();
-  await page.getByText(/^\/usr\/bin \(/).first().waitFor();
+  // The agents: the demo is ready; what is not installed is behind "More".
+  await page.getByRole("button", { name: "Agent: Demo agent" }).click();
+  const agents = page.getByRole("listbox", { name: "Agent" }).getByRole("option");
+  assert.deepEqual((await agents.allInnerTexts()).map((text) => text.split("\n")[0]), ["Demo agent", "More agents…"]);
+  await page.keyboard.press("Escape");
 
   // The directory, picked by clicks.
-  await button("Choose…").click();
+  await app.choose("Directory", "Choose a directory…");
   const dialog = page.getByRole("dialog", { name: "Choose a directory" });
   await dialog.getByRole("option", { name: "project" }).click();
   await dialog.getByText("No directories here").waitFor();
   await button("Choose", dialog).click();
-  assert.equal(await page.getByRole("textbox", { name: "Directory" }).inputValue(), desk.work);
-  await button("Start Demo agent").click();
-  await log.getByText("Demo agent is ready.").waitFor();
+  await page.getByRole("button", { name: "Directory: project" }).waitFor();
+  assert.deepEqual((await desk.api("GET", "/client/sessions")).items, [], "something was made before the first message");
+  assert.deepEqual(desk.processes().filter(({ command }) => / demo-agent$/.test(command)), [], "an agent was started before the first message");
 
   // One round: thought, plan, streamed text, an edit that asks.
   await composer.fill("Please show me around");
@@ -126,12 +124,22 @@ test("everything works by keyboard alone, and no key answers by accident", async
   const { page, log, request, footers, sidebar } = bound(await App.open(desk));
   const { keyboard } = page;
   const focused = (what, locator) => until(`the focus on ${what}`, () => locator.evaluate((element) => element === document.activeElement));
-  await focused("the directory", page.getByRole("textbox", { name: "Directory" }));
-  await keyboard.type(desk.work);
-  await keyboard.press("Enter");
   const composer = page.getByRole("textbox", { name: "Message" });
   await focused("the composer", composer);
-  await log.getByText("Demo agent is ready.").waitFor();
+  await keyboard.press("Shift+Tab"); // whatever stands between the message and the directory
+  await until("the focus on the directory", async () => {
+    const at = await page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? "");
+    if (!at.startsWith("Directory: ")) await keyboard.press("Shift+Tab");
+    return at.startsWith("Directory: ");
+  });
+  await keyboard.press("ArrowDown");
+  await keyboard.press("End");
+  await keyboard.press("Enter");
+  await focused("the path", page.getByRole("combobox", { name: "Path" }));
+  await keyboard.press("Control+A");
+  await keyboard.type(desk.work);
+  await keyboard.press("Enter");
+  await focused("the composer", composer);
   await keyboard.type("permission, please");
   await keyboard.press("Enter");
 
@@ -243,7 +251,7 @@ test("two browsers see one request, the first answer counts, the inbox answers t
   await one.send("permission");
   await one.request.waitFor();
   const { url } = await desk.api("POST", "/client/links");
-  const other = new App(await desk.page(url));
+  const other = new App(await desk.page(url), desk);
   await other.button(/^Inbox/).first().click();
   await other.page.getByRole("option", { name: /Edit deskhand-demo.md/ }).waitFor();
   await other.button("Allow once", other.request).click();
@@ -275,7 +283,7 @@ test("after a restart everything is there, and the conversation goes on", async 
   await app.status.getByText("Connected").waitFor();
   assert.deepEqual(await app.transcript(), before, "the open page");
 
-  const again = new App(await desk.page());
+  const again = new App(await desk.page(), desk);
   await sessionOf(again.page, "markdown").click();
   await again.footers.nth(4).waitFor();
   assert.deepEqual(await again.transcript(), before, "a new page");

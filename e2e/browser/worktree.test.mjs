@@ -29,9 +29,19 @@ async function open(t) {
 
 async function begin(app, directory) {
   const { page } = app;
-  await page.getByRole("radio", { name: "Demo agent" }).check();
-  await page.getByRole("textbox", { name: "Directory" }).fill(directory);
-  await page.getByRole("checkbox", { name: "In a worktree of its own" }).check();
+  await app.choose("Directory", "Choose a directory…");
+  await app.chooseDirectory(directory);
+  await app.chip("Branch").click();
+  await page.getByRole("option", { name: /^New worktree/ }).waitFor();
+}
+
+/** Chooses a worktree in the list that stands open, and begins with a message. */
+async function write(app, text) {
+  await app.page.getByRole("option", { name: /^New worktree/ }).click();
+  await app.page.getByRole("button", { name: "Branch: New worktree" }).waitFor();
+  await app.send(text);
+  await app.log.waitFor();
+  await app.footers.getByText("Done", { exact: true }).first().waitFor();
 }
 
 async function menu(app, item) {
@@ -45,21 +55,17 @@ test("a worktree is made, changed, removed with a look at what is kept, and brou
   fs.writeFileSync(path.join(desk.work, "mine.txt"), "mine\n");
   await begin(app, desk.work);
   await page.getByText("1 file that you have not committed stays in the repository.").waitFor();
-  const field = page.getByRole("textbox", { name: "Branch" });
-  assert.match(await field.inputValue(), /^deskhand\/work-[0-9a-f]{6}$/);
-  await field.fill("deskhand/login");
   await looks.at(page, "worktree-start");
-  await app.button("Start Demo agent").click();
-  await app.composer.waitFor();
+  await write(app, "echo the login");
   const { worktree, cwd } = await desk.session();
-  assert.equal(worktree.branch, "deskhand/login");
-  assert.equal(path.basename(cwd), "login");
-  assert.equal(git(cwd, "branch", "--show-current"), "deskhand/login");
+  assert.match(worktree.branch, /^deskhand\/echo-the-login-[0-9a-f]{6}$/);
+  assert.equal(path.basename(cwd), worktree.branch.replace("deskhand/", ""));
+  assert.equal(git(cwd, "branch", "--show-current"), worktree.branch);
   assert.ok(!fs.existsSync(path.join(cwd, "mine.txt")));
   await app.turn("markdown");
 
   // Under the repository, with its branch.
-  await app.sidebar.getByRole("treeitem", { name: /deskhand\/login$/ }).waitFor();
+  await app.sidebar.getByRole("treeitem", { name: /deskhand\/echo-the-login-[0-9a-f]{6}$/ }).waitFor();
   assert.equal(await app.sidebar.getByRole("treeitem", { level: 1 }).count(), 1);
   await app.sidebar.getByRole("treeitem", { level: 1, name: new RegExp(path.basename(desk.work)) }).waitFor();
 
@@ -100,8 +106,7 @@ test("a worktree is made, changed, removed with a look at what is kept, and brou
 test("a conversation is deleted alone, or with its worktree; elsewhere there is none to be had", async (t) => {
   const { desk, app, page } = await open(t);
   await begin(app, desk.work);
-  await app.button("Start Demo agent").click();
-  await app.composer.waitFor();
+  await write(app, "echo");
   const { cwd, worktree } = await desk.session();
   // Also where the part of the page that asks comes after the click.
   const parts = /\/act(ion)?s-[^/]*\.js/; // worktree/acts.ts
@@ -138,7 +143,8 @@ test("a conversation is deleted alone, or with its worktree; elsewhere there is 
   const plain = path.join(path.dirname(desk.work), "plain");
   fs.mkdirSync(plain);
   const asked = page.waitForResponse((answer) => answer.url().includes("/client/worktrees/plan") && answer.status() === 409);
-  await page.getByRole("textbox", { name: "Directory" }).fill(plain);
+  await app.choose("Directory", "Choose a directory…");
+  await app.chooseDirectory(plain);
   await asked;
-  assert.equal(await page.getByRole("checkbox", { name: "In a worktree of its own" }).count(), 0);
+  assert.equal(await app.chip("Branch").count(), 0);
 });

@@ -22,10 +22,10 @@ onDesktop("a first conversation, by a native dialog and the page's own controls"
 
   const chosen = path.join(d.desk.work, "a project ü 100% %s");
   fs.mkdirSync(chosen);
-  await d.click("//button[contains(., 'Choose')]");
+  await d.click("//button[starts-with(@aria-label, 'Directory: ')]");
+  await d.click("//*[@role = 'option'][contains(., 'Choose a directory')]");
   await d.choose("^Choose a directory$", chosen);
-  await until("the directory in the page", () => d.js("return [...document.querySelectorAll('input')].some((one) => one.value === arguments[0])", chosen));
-  await d.click("//button[@type = 'submit']");
+  await until("the directory in the page", () => d.js("return [...document.querySelectorAll('button')].some((one) => one.title === arguments[0])", chosen));
 
   await d.type("//textarea", "Please improve the file.");
   await d.click("//button[normalize-space() = 'Send' or @aria-label = 'Send']");

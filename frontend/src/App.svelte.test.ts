@@ -155,13 +155,13 @@ test('the part that shows conversations is mounted when it comes; one that canno
 });
 
 test('a screen for a new conversation that cannot be loaded says so, and is asked for again', async () => {
-  vi.doMock('./start/NewConversation.svelte', () => {
+  vi.doMock('./start/Start.svelte', () => {
     throw new Error('gone');
   });
   navigation.view = { name: 'new' };
   open(1_200);
   await vi.waitFor(() => expect(document.querySelector('main .wait[role=alert] button')).not.toBeNull());
-  vi.doUnmock('./start/NewConversation.svelte');
+  vi.doUnmock('./start/Start.svelte');
   document.querySelector<HTMLElement>('main .wait[role=alert] button')?.click();
   flushSync();
   await vi.waitFor(() => expect(document.querySelector('main h1')).not.toBeNull(), 20_000);

@@ -96,5 +96,5 @@ test('an agent that never started has nothing to sum up: another conversation is
   expect(button('New conversation with summary')).toBeUndefined();
   const shown = vi.spyOn(navigation, 'show').mockReturnValue(undefined);
   button('New conversation')?.click();
-  expect(shown).toHaveBeenCalledWith({ name: 'new', cwd: '/home/ada/app' });
+  expect(shown).toHaveBeenCalledWith({ name: 'new', cwd: '/home/ada/app', place: 'local' });
 });

@@ -26,7 +26,7 @@ test(
     const chunks = built.output.filter((part) => part.type === 'chunk');
     const entry = chunks.find((chunk) => chunk.isEntry);
     const ofScreen = (name: string) => chunks.find((chunk) => chunk.facadeModuleId?.endsWith(name));
-    const start = ofScreen('/start/NewConversation.svelte');
+    const start = ofScreen('/start/Start.svelte');
     const conversation = ofScreen('/src/Conversation.svelte');
     expect([entry, start, conversation]).not.toContain(undefined);
     const sizeOf = (texts: (string | Uint8Array)[]) =>

@@ -8,6 +8,6 @@ export function makeReady(): void {
   void import('./composer/Queue.svelte').catch(() => undefined);
   // Keys typed after a shortcut belong to the part that the shortcut opens, so these parts are loaded early too.
   void import('./session/finding').catch(() => undefined);
-  void import('./start/NewConversation.svelte').catch(() => undefined);
+  void import('./start/Start.svelte').catch(() => undefined);
   void import('./content/pixels').catch(() => undefined);
 }

@@ -450,6 +450,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/demo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make the sample project of the demo agent, unless it is there */
+        post: operations["makeDemo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/directories": {
         parameters: {
             query?: never;
@@ -672,6 +689,23 @@ export interface paths {
         post?: never;
         /** Cancel a login; answers when nothing of the login is left */
         delete: operations["cancelLogin"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/paths": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Find files of a directory of this machine by some of their letters, before there is a session */
+        get: operations["findPathsIn"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -946,7 +980,7 @@ export interface paths {
         /** List the sessions, the most recent first */
         get: operations["listSessions"];
         put?: never;
-        /** Make a session and start its agent */
+        /** Make a session and start its agent, with a first prompt where one is given */
         post: operations["createSession"];
         delete?: never;
         options?: never;
@@ -1503,23 +1537,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/client/sessions/{id}/starters": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Get the properties of a session's directory that suggest a first message */
-        get: operations["starters"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/client/sessions/{id}/stderr": {
         parameters: {
             query?: never;
@@ -1765,6 +1782,23 @@ export interface paths {
         head?: never;
         /** Change settings; absent settings stay as they are */
         patch: operations["changeSettings"];
+        trace?: never;
+    };
+    "/client/starters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the properties of a directory of this machine that suggest a first message */
+        get: operations["starters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/client/storage": {
@@ -2240,6 +2274,8 @@ export interface components {
             hashes: string[];
         };
         AttachInput: {
+            /** @description Instead of a session: the directory that one is to begin in */
+            cwd?: string;
             /** @description A person has agreed to links that lead out of the session's directories */
             follow?: boolean;
             /** @description Absolute, or of a session relative to its directory; a file URI is taken too */
@@ -2619,6 +2655,10 @@ export interface components {
             name?: string;
             /** @description The definition replaces a known agent with the same id */
             override?: boolean;
+        };
+        Demo: {
+            /** @description The directory of the project */
+            path: string;
         };
         DiffLine: {
             /** @description The file ends with it, and no newline follows */
@@ -3064,6 +3104,8 @@ export interface components {
             /** @description Version of the newer program that wrote the data: the data can be read, and every change is refused */
             newer?: components["schemas"]["Newer"];
             places: string[];
+            /** @description The directory that the program was started in, when it may be one to work in: not the home directory, a root, or the program's own */
+            started?: string;
             /** @description URL of the API on this machine; absent when the API is not served */
             url?: string;
             version: string;
@@ -3398,13 +3440,17 @@ export interface components {
         };
         New: {
             agent: string;
-            /** @description The new branch of that, as worktrees/plan gives one; made from the title when it is left out */
+            /** @description What goes with the first prompt */
+            attachments?: components["schemas"]["PromptAttachment"][];
+            /** @description The new branch of that, as worktrees/plan gives one; made from the title or the message when it is left out */
             branch?: string;
             /** @description An absolute path of a directory that is there */
             cwd: string;
             /** @description Directories that it works in beside cwd, as absolute paths */
             directories?: string[];
             labels?: string[];
+            /** @description The first prompt. A session that cannot take it is not made */
+            message?: string;
             /** @description The mode that it begins in, as the agent calls it; when it is left out, as was chosen for the agent in this directory, else a mode that asks */
             mode?: string;
             /** @description The model that it begins with; the same, else the agent's own */
@@ -4543,6 +4589,8 @@ export interface components {
             files: boolean;
             /** @description It is the top of a git work tree */
             repository: boolean;
+            /** @description It is the sample project of the demo agent */
+            sample?: boolean;
             /** @description The command that runs its tests */
             tests?: string;
         };
@@ -6666,6 +6714,47 @@ export interface operations {
             };
         };
     };
+    makeDemo: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Demo"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     listDirectories: {
         parameters: {
             query?: {
@@ -7437,6 +7526,49 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    findPathsIn: {
+        parameters: {
+            query: {
+                cwd: string;
+                /** @description Letters of the path in their order; empty for the top level */
+                q?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundPaths"];
+                };
             };
             /** @description Refused: a problem with a code, and the params of its text */
             "4XX": {
@@ -10022,46 +10154,6 @@ export interface operations {
             };
         };
     };
-    starters: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Starters"];
-                };
-            };
-            /** @description Refused: a problem with a code, and the params of its text */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ClientError"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ClientError"];
-                };
-            };
-        };
-    };
     readStderr: {
         parameters: {
             query?: never;
@@ -10792,6 +10884,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Settings"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    starters: {
+        parameters: {
+            query: {
+                cwd: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Starters"];
                 };
             };
             /** @description Refused: a problem with a code, and the params of its text */

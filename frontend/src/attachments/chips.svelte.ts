@@ -35,6 +35,9 @@ type Files = Pick<Client, 'patchSession' | 'call' | 'headers'>;
 interface Told {
   id: string;
   attachments?: readonly Attachment[];
+  /** Of a session that has not begun, for which the server has no record yet: the directory, and what stores the list of files. */
+  begins?: () => string;
+  keep?: (ids: readonly string[]) => Promise<void>;
 }
 
 let keys = 0;
@@ -52,6 +55,7 @@ export class Chips {
   holders = 0;
 
   #client: Client;
+  #begins: (() => string) | undefined;
   #draft: Draft;
   /** The last record of each file. */
   #known = new Map<string, Attachment>();
@@ -62,13 +66,15 @@ export class Chips {
   constructor(session: Told, client: Files) {
     this.session = session.id;
     this.#client = client as Client;
+    this.#begins = session.begins;
     this.items = session.attachments ?? [];
     this.#learn(this.items);
     this.#draft = new Draft(
       this.#ids(),
       async (ids, last) => {
         try {
-          await this.#client.patchSession(this.session, { attachments: listed(ids) }, last);
+          if (session.keep) await session.keep(listed(ids));
+          else await this.#client.patchSession(this.session, { attachments: listed(ids) }, last);
           this.fault = '';
         } catch (thrown) {
           this.fault = errorText(thrown);
@@ -109,11 +115,18 @@ export class Chips {
     const name = wanted.length === 1 ? baseName(wanted[0] ?? '') : t('attach.coming', { n: wanted.length });
     this.#take(name, undefined, async (signal) => {
       const result = await this.#client.call('POST /client/attachments', {
-        body: { paths: wanted, session: this.session, ...(follow ? { follow } : {}) },
+        body: { paths: wanted, ...this.#where(), ...(follow ? { follow } : {}) },
         signal,
       });
       return { ...result, asked: wanted };
     });
+  }
+
+  /** Whose directories count. */
+  #where(): { session?: string; cwd?: string } {
+    if (!this.#begins) return { session: this.session };
+    const cwd = this.#begins();
+    return cwd ? { cwd } : {};
   }
 
   addFiles(files: readonly File[]): void {

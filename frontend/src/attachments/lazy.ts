@@ -7,6 +7,6 @@ export { default as DropOverlay } from './DropOverlay.svelte';
 export { default as Files } from './Files.svelte';
 export { default as Given } from './Given.svelte';
 export { fromPaste } from './limits';
-export { PathSearch } from './mention.svelte';
+export { PathSearch, type Within } from './mention.svelte';
 export { default as MentionList } from './MentionList.svelte';
 export { default as Shelf } from './Shelf.svelte';

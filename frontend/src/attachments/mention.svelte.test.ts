@@ -14,7 +14,7 @@ test('the last letters count, and what they find is waited for', async () => {
       signal.addEventListener('abort', () => fail(signal.reason));
     });
   });
-  const search = new PathSearch({ call } as never, 's1');
+  const search = new PathSearch({ call } as never, { session: 's1' });
   search.look('a');
   search.look('ab');
   await vi.advanceTimersByTimeAsync(60);

@@ -4,21 +4,24 @@ import type { FoundPath } from '../api/records';
 /** Milliseconds without a keystroke before the search begins. */
 const pause = 60;
 
-/** Searches the files below a session's directory that match the text after an @. */
+/** Where a search looks: in the directory of a session, or in one where a session is to begin. */
+export type Within = { session: string } | { cwd: string };
+
+/** Searches the files that match the text after an @. */
 export class PathSearch {
   items = $state.raw<readonly FoundPath[]>([]);
   more = $state(false);
   looking = $state(true);
   #client: Pick<Client, 'call'>;
-  #session: string;
+  #within: Within;
   #typed: string | undefined;
   #cancel: AbortController | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #found: (() => void)[] = [];
 
-  constructor(client: Pick<Client, 'call'>, session: string) {
+  constructor(client: Pick<Client, 'call'>, within: Within) {
     this.#client = client;
-    this.#session = session;
+    this.#within = within;
   }
 
   /** Starts a search unless the same text was searched last. The earlier results stay until the new ones arrive. */
@@ -35,11 +38,11 @@ export class PathSearch {
 
   async #ask(typed: string, signal: AbortSignal): Promise<void> {
     try {
-      const found = await this.#client.call('GET /client/sessions/{id}/paths', {
-        path: { id: this.#session },
-        query: { limit: 20, q: typed },
-        signal,
-      });
+      const at = this.#within;
+      const query = { limit: 20, q: typed };
+      const found = await ('session' in at
+        ? this.#client.call('GET /client/sessions/{id}/paths', { path: { id: at.session }, query, signal })
+        : this.#client.call('GET /client/paths', { query: { ...query, cwd: at.cwd }, signal }));
       if (signal.aborted) return;
       this.items = found.items;
       this.more = found.more;

@@ -170,7 +170,7 @@ const acts: Record<CommandId, Act> = {
   palette: palette(''),
   quickOpen: palette('@'),
   help: { run: () => (overlay.shown = { kind: 'help', page: 'keys' }) },
-  new: { run: () => navigation.show({ name: 'new', ...inWorkspace('cwd') }), can: () => !server.readOnly },
+  new: { run: () => navigation.begin(), can: () => !server.readOnly },
   newIn: { run: () => navigation.show({ name: 'new', choose: true }), can: () => !server.readOnly },
   search: { run: (frame) => navigation.search(frame.conversation()?.said()?.seenAt()?.seq) },
   find: { run: (frame) => void frame.conversation()?.openFind(), can: inSession },
@@ -223,8 +223,8 @@ const acts: Record<CommandId, Act> = {
   agents: {
     run: () => navigation.show({ name: 'agents', ...(here() ? { agent: here()?.agent ?? '' } : {}) }),
   },
-  mcp: { run: () => navigation.show({ name: 'mcp', ...inWorkspace('directory') }) },
-  skills: { run: () => navigation.show({ name: 'skills', ...inWorkspace('directory') }) },
+  mcp: { run: () => navigation.show({ name: 'mcp', ...inWorkspace() }) },
+  skills: { run: () => navigation.show({ name: 'skills', ...inWorkspace() }) },
   import: { run: () => navigation.show({ name: 'import' }), can: () => !server.readOnly },
   settings: { run: () => navigation.show({ name: 'settings' }) },
   keyboard: { run: () => navigation.show({ name: 'settings', at: 'keyboard' }) },
@@ -247,9 +247,9 @@ const acts: Record<CommandId, Act> = {
   exportRecording: about((session) => void lifecycle.export(session, 'recording')),
 };
 
-function inWorkspace<K extends 'cwd' | 'directory'>(name: K): Partial<Record<K, string>> {
+function inWorkspace(): { directory?: string } {
   const session = here();
-  return session ? ({ [name]: session.workspace.path } as Record<K, string>) : {};
+  return session ? { directory: session.workspace.path } : {};
 }
 
 function split(): boolean {

@@ -13,6 +13,19 @@ import type { Toasts } from './toasts.svelte';
 /** After so many milliseconds a toast tells that a conversation is still being made. */
 const slowAfter = 1_000;
 
+/** How a conversation begins. */
+export interface Begin {
+  agent: string;
+  cwd: string;
+  message: string;
+  /** The ids of the files that go with the message. */
+  attachments?: readonly string[];
+  place?: string;
+  directories?: readonly string[];
+  /** In a new worktree. */
+  worktree?: boolean;
+}
+
 /** How conversations begin and end: new, forked, continued with another agent, archived, deleted, exported. */
 export class Lifecycle {
   /** The forks and continuations under way. */
@@ -29,26 +42,22 @@ export class Lifecycle {
     this.#navigation = navigation;
   }
 
-  /** Begins a conversation, and shows it unless the person has gone elsewhere meanwhile. Failures are thrown. */
-  async create(
-    agent: string,
-    cwd: string,
-    {
-      place = here,
-      directories = [],
-      branch,
-    }: { place?: string; directories?: readonly string[]; branch?: string | undefined } = {},
-  ): Promise<Session> {
-    const { view } = this.#navigation;
+  /** Begins a conversation with its first message. Failures are thrown, and leave nothing. */
+  async create({
+    place = here,
+    directories = [],
+    worktree,
+    attachments = [],
+    ...rest
+  }: Begin): Promise<Session> {
     const session = await this.#client.createSession({
-      agent,
-      cwd,
+      ...rest,
       ...(place === here ? {} : { place }),
       ...(directories.length > 0 ? { directories: [...directories] } : {}),
-      ...(branch === undefined ? {} : { worktree: true, branch }),
+      ...(worktree ? { worktree } : {}),
+      ...(attachments.length > 0 ? { attachments: attachments.map((id) => ({ id })) } : {}),
     });
     this.#conversations.add(session);
-    if (this.#navigation.view === view) this.#navigation.show({ name: 'session', id: session.id });
     return session;
   }
 

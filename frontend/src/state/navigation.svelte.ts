@@ -1,4 +1,3 @@
-import { SvelteMap } from 'svelte/reactivity';
 import type { Session } from '../api/records';
 import { PanelState } from './panel.svelte';
 import { Panes } from './panes.svelte';
@@ -7,6 +6,7 @@ import type { Dropped } from '../shell/drops';
 import { mayOpen } from '../shell/survived';
 import { t } from '../strings/t';
 import { titleOf } from '../ui/format';
+import { projectOf, type Project } from '../ui/recent';
 import { store } from '../ui/storage';
 import type { Conversations } from './conversations.svelte';
 import type { Server } from './server.svelte';
@@ -17,7 +17,15 @@ type View =
   | { name: 'session'; id: string; at?: Place }
   | { name: 'search'; back: View }
   | { name: 'inbox'; request?: string }
-  | { name: 'new'; cwd?: string; choose?: boolean }
+  | {
+      name: 'new';
+      cwd?: string;
+      place?: string;
+      agent?: string;
+      near?: Project;
+      given?: Dropped;
+      choose?: boolean;
+    }
   | { name: 'import'; agent?: string; directory?: string }
   | { name: 'agents'; agent?: string }
   | { name: 'settings'; at?: string }
@@ -46,8 +54,6 @@ export class Navigation {
   relinking = $state.raw<Pick<Session['workspace'], 'id' | 'path'> | undefined>();
   /** The conversation whose files a dialog lists. */
   filesOf = $state.raw<string | undefined>();
-  /** Files that were dropped for sessions that have not been visible since. */
-  readonly given = new SvelteMap<string, Dropped>();
   /** Mentions a file in the message of a conversation, and attaches it; false when that conversation is not on the screen. */
   mention: ((session: string, path: string, relative: string) => boolean) | undefined;
   readonly current = $derived.by(() =>
@@ -68,7 +74,7 @@ export class Navigation {
       visible: () => this.view.name === 'session',
       entered: (id, at) => this.show({ name: 'session', id, ...(at ? { at } : {}) }),
       recent: () => conversations.ordered.filter((session) => !session.archivedAt).map(({ id }) => id),
-      begin: () => this.show({ name: 'new' }),
+      begin: () => this.begin(),
       emptied: () => this.show({ name: 'new' }),
     });
   }
@@ -81,6 +87,11 @@ export class Navigation {
     store(lastKey, view.id);
     const session = this.#conversations.sessions.get(view.id);
     if (session) this.markRead(session);
+  }
+
+  /** Shows the composer of a new conversation: in the project of the current one, unless a message is written for another. */
+  begin(): void {
+    this.show({ name: 'new', ...(this.current ? { near: projectOf(this.current) } : {}) });
   }
 
   /** Shows a conversation, or a place in it, whether or not the list has brought that conversation yet. */

@@ -253,7 +253,6 @@ export const screens = {
     'Agents can also run in a runtime on another computer: another Deskhand, or a sandbox-agent server.',
   'places.add': 'Add a place',
   'places.agent.installs': 'Will be installed there first',
-  'places.agents': 'Agents on {name}',
   'places.agents.none': 'The runtime lists no agents.',
   'places.asking': 'Asking {name}…',
   'places.cancel': 'Cancel',

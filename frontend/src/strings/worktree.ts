@@ -46,7 +46,6 @@ export const worktree = {
   'worktree.added': 'new',
   'worktree.back': 'Bring the worktree back',
   'worktree.back.done': 'The worktree is back, as it was',
-  'worktree.branch': 'Branch',
   'worktree.cancel': 'Cancel',
   'worktree.changed.one': '{n} file that you have not committed stays in the repository.',
   'worktree.changed.other': '{n} files that you have not committed stay in the repository.',
@@ -55,8 +54,9 @@ export const worktree = {
   'worktree.modified': 'changed',
   'worktree.more.one': 'and {n} more',
   'worktree.more.other': 'and {n} more',
-  'worktree.own': 'In a worktree of its own',
-  'worktree.own.about': 'A second directory of the repository, on a new branch: {path}',
+  'worktree.here': 'In the directory',
+  'worktree.new': 'New worktree',
+  'worktree.new.about': 'A second directory of the repository, on a branch of its own.',
   'worktree.own.not': 'No worktree is possible: {why}',
   'worktree.remove': 'Remove worktree…',
   'worktree.remove.alone': 'Delete only the conversation',
@@ -85,6 +85,7 @@ export const worktree = {
   'worktree.remove.running_now': 'Removing the worktree…',
   'worktree.remove.title': 'Remove the worktree?',
   'worktree.remove.title_delete': 'Delete the conversation and its worktree?',
+  'worktree.where': 'Branch',
   'worktree.untracked': 'new',
 } as const;
 

@@ -1,8 +1,18 @@
 import type { Session } from '../api/records';
 
+export interface Project {
+  cwd: string;
+  place: string;
+}
+
 export interface Recent {
   path: string;
   at: string;
+}
+
+/** Returns the directory and the place that a session belongs to, whose worktree counts as the directory that it was made from. */
+export function projectOf(session: Session): Project {
+  return { cwd: session.worktree?.from ?? session.workspace.path, place: session.place };
 }
 
 /**
@@ -13,7 +23,7 @@ export function recentDirectories(sessions: readonly Session[], most: number, pl
   const newest = new Map<string, string>();
   for (const session of sessions) {
     if ((session.workspace.missing && !session.worktree) || session.place !== place) continue;
-    const path = session.worktree?.from ?? session.workspace.path;
+    const { cwd: path } = projectOf(session);
     const held = newest.get(path);
     if (held === undefined || held < session.updatedAt) newest.set(path, session.updatedAt);
   }

@@ -1,0 +1,286 @@
+import { flushSync, mount, unmount } from 'svelte';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ApiError } from '../api/errors';
+import type { Hello, WorktreePlan } from '../api/records';
+import { emptyBook } from '../state/agents';
+import { catalogue, client, conversations, logins, navigation, server, toasts } from '../state/state';
+import { answering } from '../test/calls';
+import { agent, session } from '../test/records';
+import Start from './Start.svelte';
+import { written } from './written.svelte';
+
+// The start screen on a fake server: its calls, and the sessions that begin.
+
+const plan: WorktreePlan = {
+  base: 'main',
+  branch: 'deskhand/new',
+  changed: 0,
+  cwd: '/home/ada/app-new',
+  path: '/home/ada/app-new',
+  repository: '/home/ada/app',
+};
+const claude = agent({ id: 'claude', name: 'Claude', state: 'ready' });
+const demo = agent({ id: 'mock', name: 'Demo agent', state: 'ready', source: 'builtin' });
+
+let ended: (() => void) | undefined;
+let begun: ReturnType<typeof vi.spyOn>;
+
+beforeEach(() => {
+  Object.assign(window, { matchMedia: () => ({ matches: true }) });
+  localStorage.clear();
+  written.sent(written.draft, []);
+  catalogue.book = { ...emptyBook, listed: [claude, demo] };
+  navigation.view = { name: 'new', cwd: '/home/ada/app' };
+  answering(client, (method, address) => {
+    if (address.startsWith('/client/worktrees/plan')) return plan;
+    if (method === 'POST' && address === '/client/demo') return { path: '/home/ada/.cache/corner-shop' };
+    throw new ApiError('network');
+  });
+  begun = vi.spyOn(client, 'createSession').mockResolvedValue(session());
+});
+
+afterEach(async () => {
+  leave();
+  await vi.waitFor(() => expect(field()).toBeNull());
+  vi.restoreAllMocks();
+  conversations.sessions.clear();
+  catalogue.book = emptyBook;
+  navigation.view = { name: 'new' };
+  logins.shown = undefined;
+  server.hello = undefined;
+  document.body.replaceChildren();
+});
+
+const soon = (check: () => void) => vi.waitFor(check, { timeout: 10_000 });
+const field = () => document.querySelector('textarea');
+const chip = (name: string) =>
+  document.querySelector<HTMLButtonElement>(`button[aria-label^="${name}: "]`)?.ariaLabel ??
+  document.querySelector(`button[aria-label^="${name}: "]`)?.getAttribute('aria-label');
+
+function show() {
+  const screen = mount(Start, { target: document.body });
+  ended = () => void unmount(screen);
+  flushSync();
+}
+
+function leave() {
+  ended?.();
+  ended = undefined;
+  flushSync();
+}
+
+function type(text: string) {
+  const into = field();
+  if (!into) throw new Error('no field');
+  into.value = text;
+  into.dispatchEvent(new Event('input', { bubbles: true }));
+  flushSync();
+}
+
+function enter() {
+  field()?.dispatchEvent(
+    new KeyboardEvent('keydown', { key: 'Enter', code: 'Enter', bubbles: true, cancelable: true }),
+  );
+  flushSync();
+}
+
+async function pick(label: string, option: string) {
+  document.querySelector<HTMLElement>(`button[aria-label^="${label}: "]`)?.click();
+  flushSync();
+  [...document.querySelectorAll<HTMLElement>('[role=option]')]
+    .find((one) => one.textContent.trim().startsWith(option))
+    ?.click();
+  flushSync();
+}
+
+const body = () => begun.mock.calls.at(-1)?.[0];
+
+test('a message and Enter begin a conversation, in one call, and nothing does before', async () => {
+  show();
+  type('Fix it');
+  expect(begun).not.toHaveBeenCalled();
+  enter();
+  await soon(() => expect(begun).toHaveBeenCalledTimes(1));
+  expect(body()).toEqual({ agent: 'claude', cwd: '/home/ada/app', message: 'Fix it' });
+  await soon(() => expect(navigation.view).toEqual({ name: 'session', id: 's1' }));
+  expect(written.draft).toBe('');
+  expect(localStorage.getItem('deskhand.new')).toBeNull();
+});
+
+test('a failure loses no text', async () => {
+  begun.mockRejectedValue(new ApiError('directory.missing', { path: '/home/ada/app' }));
+  show();
+  type('Fix it');
+  enter();
+  await soon(() => expect(document.querySelector('[role=status]')?.textContent).toContain('does not exist'));
+  expect(field()?.value).toBe('Fix it');
+});
+
+test('what was written is there again after another screen', async () => {
+  show();
+  type('half a thought');
+  leave();
+  await soon(() => expect(written.draft).toBe('half a thought'));
+  expect(localStorage.getItem('deskhand.new')).toContain('half a thought');
+  show();
+  expect(field()?.value).toBe('half a thought');
+});
+
+test('a message that is written for one project stays there when the composer is opened in another', async () => {
+  show();
+  type('half a thought');
+  leave();
+  await soon(() => expect(written.draft).toBe('half a thought'));
+  navigation.view = { name: 'new', near: { cwd: '/home/ada/other', place: 'local' } };
+  show();
+  expect(chip('Directory')).toBe('Directory: app');
+  type('');
+  leave();
+  await soon(() => expect(written.draft).toBe(''));
+  navigation.view = { ...navigation.view };
+  show();
+  expect(chip('Directory')).toBe('Directory: other');
+});
+
+test('the agent, and whether in a worktree, are those of the last conversation in the project', async () => {
+  const other = agent({ id: 'codex', name: 'Codex', state: 'ready' });
+  catalogue.book = { ...catalogue.book, listed: [claude, other, demo] };
+  conversations.sessions.set(
+    'a',
+    session({
+      id: 'a',
+      agent: 'codex',
+      workspace: { id: 'w', path: '/home/ada/app-x' },
+      worktree: { branch: 'x', from: '/home/ada/app', state: 'ready' } as never,
+    }),
+  );
+  show();
+  expect(chip('Agent')).toBe('Agent: Codex');
+  type('Go on');
+  enter();
+  await soon(() => expect(begun).toHaveBeenCalledTimes(1));
+  expect(body()).toEqual({ agent: 'codex', cwd: '/home/ada/app', message: 'Go on', worktree: true });
+});
+
+test('a chosen worktree is asked for with the message', async () => {
+  show();
+  await soon(() => {
+    flushSync();
+    expect(chip('Branch')).toBe('Branch: In the directory');
+  });
+  await pick('Branch', 'New worktree');
+  type('Go on');
+  enter();
+  await soon(() => expect(begun).toHaveBeenCalledTimes(1));
+  expect(body()).toMatchObject({ worktree: true });
+});
+
+test('it begins where the program was started, else in the newest directory', () => {
+  navigation.view = { name: 'new' };
+  conversations.sessions.set(
+    'b',
+    session({ id: 'b', workspace: { id: 'b', path: '/home/ada/b' }, cwd: '/home/ada/b' }),
+  );
+  show();
+  expect(chip('Directory')).toBe('Directory: b');
+  leave();
+  server.hello = { home: '/home/ada', started: '/home/ada/here' } as Hello;
+  show();
+  expect(chip('Directory')).toBe('Directory: here');
+});
+
+test('the directory that is offered stays when somebody works elsewhere', () => {
+  navigation.view = { name: 'new' };
+  const there = (id: string, path: string, updatedAt: string) =>
+    conversations.sessions.set(
+      id,
+      session({ id, agent: 'claude', workspace: { id, path }, cwd: path, updatedAt }),
+    );
+  show();
+  there('a', '/home/ada/a', '2026-11-21T14:00:00.000Z'); // the list arrives
+  flushSync();
+  expect(chip('Directory')).toBe('Directory: a');
+  there('b', '/home/ada/b', '2026-11-21T15:00:00.000Z');
+  flushSync();
+  expect(chip('Directory')).toBe('Directory: a');
+});
+
+test('the demo agent works in its sample project, which is made with the message', async () => {
+  catalogue.book = { ...emptyBook, listed: [demo] };
+  navigation.view = { name: 'new' };
+  show();
+  expect(chip('Directory')).toBe('Directory: Sample project');
+  type('Fix the failing test');
+  enter();
+  await soon(() => expect(begun).toHaveBeenCalledTimes(1));
+  expect(body()).toEqual({
+    agent: 'mock',
+    cwd: '/home/ada/.cache/corner-shop',
+    message: 'Fix the failing test',
+  });
+});
+
+test('agents that cannot start are not on the screen', () => {
+  catalogue.book = {
+    ...emptyBook,
+    listed: [claude, agent({ id: 'gone', name: 'Gone', state: 'not_found' }), demo],
+  };
+  show();
+  document.querySelector<HTMLElement>('button[aria-label^="Agent: "]')?.click();
+  flushSync();
+  const names = [...document.querySelectorAll('[role=option]')].map((one) => one.textContent.trim());
+  expect(names.map((name) => name.split('  ')[0])).toHaveLength(3);
+  expect(names.join()).not.toContain('Gone');
+  expect(names.at(-1)).toContain('More agents…');
+});
+
+test('an agent that needs a login leads to it', () => {
+  catalogue.book = { ...emptyBook, listed: [agent({ id: 'shy', name: 'Shy', state: 'needs_login' })] };
+  show();
+  [...document.querySelectorAll('button')].find((one) => one.textContent.trim() === 'Log in')?.click();
+  expect(logins.shown).toBe('shy');
+});
+
+test('who has gone elsewhere while it was made stays there', async () => {
+  let made: () => void = () => undefined;
+  begun.mockImplementation(() => new Promise((done) => (made = () => done(session()))));
+  show();
+  type('Go on');
+  enter();
+  await soon(() => expect(begun).toHaveBeenCalledTimes(1));
+  navigation.view = { name: 'inbox' };
+  made();
+  await soon(() => expect(conversations.sessions.has('s1')).toBe(true));
+  expect(navigation.view).toEqual({ name: 'inbox' });
+});
+
+test('who has gone elsewhere while it was made learns why it was not, and finds the text again', async () => {
+  let fail: (error: Error) => void = () => undefined;
+  begun.mockImplementation(() => new Promise((_, no) => (fail = no)));
+  const told = vi.spyOn(toasts, 'show');
+  show();
+  type('Go on');
+  enter();
+  await soon(() => expect(begun).toHaveBeenCalledTimes(1));
+  leave();
+  navigation.view = { name: 'inbox' };
+  fail(new ApiError('worktree.no_commit'));
+  await soon(() => expect(told).toHaveBeenCalled());
+  navigation.view = { name: 'new' };
+  show();
+  expect(field()?.value).toBe('Go on');
+});
+
+test('what is typed while it is made goes into the draft of the conversation', async () => {
+  let made: () => void = () => undefined;
+  begun.mockImplementation(() => new Promise((done) => (made = () => done(session()))));
+  const patched = vi.spyOn(conversations, 'patch').mockResolvedValue(true);
+  show();
+  type('Go on');
+  enter();
+  await soon(() => expect(begun).toHaveBeenCalledTimes(1));
+  type('Go on, and then');
+  made();
+  await soon(() => expect(patched).toHaveBeenCalledWith('s1', { draft: ', and then' }));
+  expect(written.draft).toBe('');
+});
