@@ -133,7 +133,7 @@ scene("an agent is downloaded", async (t) => {
   registry.publish(claude, "0.101.0", "claude-agent-acp", "#!/usr/bin/env node\n", 3 << 20);
   const { app, page, camera } = await openLighthouse(t, { env: { npm_config_registry: registry.url } });
   registry.hold(claude);
-  await app.button("Install Claude Code…").click();
+  await app.choose("Agent", /^More agents/);
   const card = page.getByRole("listitem", { name: "Claude Code", exact: true });
   await app.button("Install", card).click();
   await card.getByText(/^\d\.\d MB of about 3\.\d MB$/).waitFor();
