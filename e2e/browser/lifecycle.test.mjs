@@ -428,8 +428,6 @@ test("conversations of an agent's own are imported", async (t) => {
     await say(desk, id, `echo\nsaid elsewhere ${n}`);
   }
   const app = await App.open(desk, { viewport });
-  await app.button(/^Import conversations from Mate, Shy/).waitFor();
-  await looks.at(app.page, "new-import");
   await app.page.keyboard.press("Control+k");
   await app.page.keyboard.type("import conv");
   await app.page.keyboard.press("Enter");

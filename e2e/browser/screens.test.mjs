@@ -13,18 +13,21 @@ test("the screens before a conversation", async (t) => {
   for (const name of ["a-library", "notes", "website"]) fs.mkdirSync(path.join(desk.home, name));
   await desk.start();
   const app = await App.open(desk);
-  await app.button("Where Deskhand looked").first().click();
+  await app.chip("Agent").click();
+  await app.page.getByRole("option", { name: /^More agents/ }).waitFor();
   await looks.at(app.page, "first-run");
+  await app.page.keyboard.press("Escape");
 
   // In the smallest window what begins the conversation is in sight, and nothing that has the focus lies below it.
   await app.page.setViewportSize({ width: 720, height: 480 });
-  const start = app.page.getByRole("button", { name: /^Start/ });
+  const start = app.button("Send");
   const seen = (one) => one.evaluate((element) => {
     const { left, right, top, bottom } = element.getBoundingClientRect();
     const across = (left + right) / 2; // corners are round
     return [top + 2, bottom - 2].every((y) => element.contains(document.elementFromPoint(across, y)));
   });
-  await until("Start in sight", () => seen(start));
+  await until("Send in sight", () => seen(start));
+  await app.composer.fill("Look around");
   await start.focus();
   for (let n = 0; n < 6; n++) {
     await app.page.keyboard.press("Shift+Tab");
@@ -34,7 +37,7 @@ test("the screens before a conversation", async (t) => {
   assert.ok(await seen(start));
   await looks.at(app.page, "first-run-small");
   await app.page.setViewportSize({ width: 1280, height: 800 });
-  await app.button("Choose…").click();
+  await app.choose("Directory", "Choose a directory…");
   await app.page.getByRole("option", { name: "website" }).waitFor();
   await looks.at(app.page, "directory");
   const out = await desk.page(desk.url);
