@@ -193,6 +193,40 @@ test("what is dropped on a row of the list goes with a new conversation there", 
   assert.deepEqual(asked.attachments.map(({ filename }) => filename), ["trace.txt", "chart.png"]);
 });
 
+test("before there is a conversation, files are named and pasted, and wait through a reload", async (t) => {
+  const desk = Desk.make(t);
+  fs.mkdirSync(path.join(desk.work, "notes"));
+  fs.writeFileSync(path.join(desk.work, "notes", "storm.md"), "a storm\n");
+  await desk.start();
+  const app = await App.open(desk);
+  await app.choose("Directory", "Choose a directory…");
+  await app.chooseDirectory(desk.work);
+  await app.composer.pressSequentially("read @storm");
+  await app.page.getByRole("option", { name: /storm\.md/ }).waitFor();
+  await app.composer.press("Enter");
+  await chip(app, "storm.md").waitFor();
+  await app.composer.evaluate((field) => {
+    const data = new DataTransfer();
+    data.items.add(new File(["no light"], "lamp.log", { type: "text/plain" }));
+    field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+  });
+  await chip(app, "lamp.log").waitFor();
+  assert.deepEqual((await desk.api("GET", "/client/sessions")).items, []);
+
+  await app.page.reload();
+  await chip(app, "storm.md").waitFor();
+  await chip(app, "lamp.log").waitFor();
+  assert.equal(await app.composer.inputValue(), "read @notes/storm.md ");
+  await app.button("Remove lamp.log").click();
+  await chip(app, "lamp.log").waitFor({ state: "detached" });
+  await app.composer.press("Enter");
+  await app.log.waitFor();
+  const { id, cwd } = await until("the conversation", () => desk.session());
+  assert.equal(cwd, desk.work);
+  const asked = await until("the message", async () => (await desk.entries(id)).find(({ kind }) => kind === "user"));
+  assert.deepEqual([asked.text, asked.attachments.map(({ path }) => path)], ["read @notes/storm.md ", [path.join(desk.work, "notes", "storm.md")]]);
+});
+
 test("another conversation is named and travels along; skills are named", async (t) => {
   const looks = new Looks();
   const desk = Desk.make(t);
