@@ -209,7 +209,7 @@ type New struct {
 	Mode  string `json:"mode,omitempty" maxLength:"1024" doc:"The mode that it begins in, as the agent calls it; when it is left out, as was chosen for the agent in this directory, else a mode that asks"`
 	Model string `json:"model,omitempty" maxLength:"1024" doc:"The model that it begins with; the same, else the agent's own"`
 
-	Worktree bool   `json:"worktree,omitempty" doc:"In a work tree of its own: a new one, of the git repository that cwd is in"`
+	Worktree bool   `json:"worktree,omitempty" doc:"In a worktree of its own: a new one, of the git repository that cwd is in"`
 	Branch   string `json:"branch,omitempty" maxLength:"200" doc:"The new branch of that, as worktrees/plan gives one; made from the title or the message when it is left out"`
 
 	Message     string                         `json:"message,omitempty" doc:"The first prompt. A session that cannot take it is not made"`

@@ -17,7 +17,7 @@ import (
 // Starters holds hints for a first message in a directory, from the directory's files.
 type Starters struct {
 	Files      bool   `json:"files" doc:"There is something in it"`
-	Repository bool   `json:"repository" doc:"It is the top of a git work tree"`
+	Repository bool   `json:"repository" doc:"It is the top of a git worktree"`
 	Tests      string `json:"tests,omitempty" doc:"The command that runs its tests"`
 	Sample     bool   `json:"sample,omitempty" doc:"It is the sample project of the demo agent"`
 }

@@ -57,14 +57,14 @@ test("files are dropped, pasted, chosen and mentioned, and travel with the messa
   await drag(app, ["dragenter", "dragleave"], files);
   await overlay.waitFor({ state: "detached" });
   await drag(app, ["dragenter", "dragover", "drop"], files);
-  await chip(app, "chart 100%.png").getByText("goes as a picture").waitFor();
+  await chip(app, "chart 100%.png").getByText("sent as a picture").waitFor();
   await chip(app, "chart 100%.png").locator("img").waitFor();
   await chip(app, "notes ü.txt").getByText("goes with its content").waitFor();
   await overlay.waitFor({ state: "detached" });
 
   // Pasted: a picture, and a long text; a short text stays text.
   assert.equal(await paste(app, { files: [{ name: "image.png", type: "image/png", data: blue }] }), true);
-  await chip(app, /pasted-.*\.png/).getByText("goes as a picture").waitFor();
+  await chip(app, /pasted-.*\.png/).getByText("sent as a picture").waitFor();
   assert.equal(await paste(app, { text: "a".repeat(40_000) }), true);
   await chip(app, /pasted-.*\.txt/).waitFor();
   assert.equal(await paste(app, { text: "short" }), false);
@@ -81,7 +81,7 @@ test("files are dropped, pasted, chosen and mentioned, and travel with the messa
   await app.button("Attach files…").click();
   await (await asks).setFiles([{ name: "data.bin", mimeType: "application/octet-stream", buffer: Buffer.from([0, 1, 2, 255]) }]);
   const binary = chip(app, "data.bin");
-  await binary.getByText("goes as a link").waitFor();
+  await binary.getByText("sent as a link").waitFor();
   await binary.getByText(/A copy goes to \.deskhand\/attachments/).waitFor();
 
   // Mentioned, by keyboard: into a directory, and a name with a blank.
@@ -126,7 +126,7 @@ test("files are dropped, pasted, chosen and mentioned, and travel with the messa
   await app.page.goto(desk.link);
   await anew;
   await until("the chips after a restart", async () => (await chips(app).locator(".name").allTextContents()).join() === names.join());
-  await chip(app, "chart 100%.png").getByText("goes as a picture").waitFor();
+  await chip(app, "chart 100%.png").getByText("sent as a picture").waitFor();
   await app.composer.fill("attachments");
   await app.composer.press("Enter");
   await app.footers.getByText("Done", { exact: true }).waitFor();
@@ -300,7 +300,7 @@ test("what cannot be attached is said, and keeps the others", async (t) => {
   await app.composer.pressSequentially("@gone");
   await list.getByRole("option", { name: /gone/ }).waitFor();
   await app.composer.press("Enter");
-  await chip(app, "gone.bin").getByText("goes as a link").waitFor();
+  await chip(app, "gone.bin").getByText("sent as a link").waitFor();
   fs.rmSync(path.join(desk.work, "gone.bin"));
   await app.composer.press("Enter");
   await region(app).getByText("gone.bin is no longer there.").waitFor();
@@ -355,7 +355,7 @@ test("queued messages keep their files, also when they are edited", async (t) =>
   await app.send("permission");
   await app.request.waitFor();
   await drag(app, ["drop"], [{ name: "plan.txt", type: "text/plain", data: "plan" }, { name: "map.png", type: "image/png", data: blue }]);
-  await chip(app, "map.png").getByText("goes as a picture").waitFor();
+  await chip(app, "map.png").getByText("sent as a picture").waitFor();
   await app.send("attachments");
   const row = app.page.getByRole("region", { name: "Queue" }).getByRole("listitem").first();
   const names = row.getByRole("list", { name: "Attached files" }).locator(".name");

@@ -64,9 +64,9 @@ test("a turn is looked through by keys: kept, taken back, commented on", async (
   await panel.getByRole("group", { name: /^Change 2 of 2/ }).waitFor();
   await page.keyboard.press("n");
   await until("the second change to be taken back", () => read("cmd/main.go") === first);
-  await panel.getByText("Taken back: a change in cmd/main.go").waitFor();
+  await panel.getByText("Discarded a change in cmd/main.go").waitFor();
   await tree.getByRole("treeitem", { name: /^main\.go/ }).click(); // the keys had gone on to the next file
-  await panel.getByRole("group", { name: /^Change 2 of 2.*Taken back/ }).waitFor();
+  await panel.getByRole("group", { name: /^Change 2 of 2.*Discarded/ }).waitFor();
 
   // And brought back.
   await panel.getByRole("button", { name: "Undo", exact: true }).click();
@@ -107,40 +107,40 @@ test("a turn is undone after a look at what that does, and the undo as well", as
     write("b.txt", "B\n");
   });
   write("b.txt", "mine\n"); // a person, after the turn
-  await footer.getByRole("button", { name: "Undo turn" }).click();
-  const dialog = page.getByRole("dialog", { name: "Undo this turn?" });
-  await dialog.getByRole("button", { name: /^a\.txt Goes back/ }).click();
+  await footer.getByRole("button", { name: "Revert turn" }).click();
+  const dialog = page.getByRole("dialog", { name: "Revert this turn?" });
+  await dialog.getByRole("button", { name: /^a\.txt Will be restored/ }).click();
   await dialog.getByRole("list", { name: "Changes to a.txt" }).getByText("A", { exact: true }).waitFor();
   await dialog.getByRole("button", { name: new RegExp(`^${demoFile} Is removed`) }).waitFor();
   await dialog.getByRole("button", { name: /^b\.txt Changed after the turn/ }).waitFor();
   assert.equal(read("a.txt"), "A\n", "the look changed something");
   await app.holds(5_000);
-  await dialog.getByRole("button", { name: "Undo in 2 files" }).click();
+  await dialog.getByRole("button", { name: "Undo 2 files" }).click();
   await dialog.waitFor({ state: "detached" });
   assert.equal(read("a.txt"), "a\n");
   assert.equal(read("b.txt"), "mine\n");
   assert.ok(!there(demoFile));
   // Not everything: the remaining changes can still be undone, and the reverted changes can be restored.
-  await footer.getByRole("button", { name: "Undo turn" }).waitFor();
-  await footer.getByRole("button", { name: "Bring it back" }).waitFor();
-  await page.getByText("The turn is undone: 2 files are as they were before").first().waitFor();
+  await footer.getByRole("button", { name: "Revert turn" }).waitFor();
+  await footer.getByRole("button", { name: "Redo turn" }).waitFor();
+  await page.getByText("Turn reverted: 2 files restored").first().waitFor();
   await page.getByRole("button", { name: "Undo", exact: true }).first().click();
   await until("the turn to be there again", () => read("a.txt") === "A\n" && there(demoFile));
   assert.equal(read("b.txt"), "mine\n");
 
   // And everything, including a person's later edits, by keys.
-  await footer.getByRole("button", { name: "Undo turn" }).focus();
+  await footer.getByRole("button", { name: "Revert turn" }).focus();
   await page.keyboard.press("Control+z");
-  await dialog.getByRole("checkbox", { name: "Also put back what changed after the turn" }).check();
-  await dialog.getByRole("button", { name: "Undo in 3 files" }).click();
+  await dialog.getByRole("checkbox", { name: "Also restore what changed after the turn" }).check();
+  await dialog.getByRole("button", { name: "Undo 3 files" }).click();
   await dialog.waitFor({ state: "detached" });
   assert.equal(read("b.txt"), "b\n");
-  await footer.getByText("undone", { exact: true }).waitFor();
+  await footer.getByText("reverted", { exact: true }).waitFor();
   await page.reload(); // the way back is no matter of the page
-  await footer.getByText("undone", { exact: true }).waitFor();
-  await footer.getByRole("button", { name: "Bring it back" }).click();
+  await footer.getByText("reverted", { exact: true }).waitFor();
+  await footer.getByRole("button", { name: "Redo turn" }).click();
   await until("what the person wrote to be there again", () => read("b.txt") === "mine\n" && read("a.txt") === "A\n");
-  await footer.getByRole("button", { name: "Undo turn" }).waitFor();
+  await footer.getByRole("button", { name: "Revert turn" }).waitFor();
   assert.equal(await panel.count(), 0, "a panel that nobody asked for");
 });
 
@@ -220,12 +220,12 @@ test("how it looks", async (t) => {
   await panel.getByText("also changed between turns").waitFor();
   await looks.at(page, "changes-start");
   await panel.getByRole("treeitem", { name: /^guide\.md, modified/ }).waitFor();
-  assert.equal(await panel.getByRole("button", { name: "Undo turn" }).count(), 0, "a turn to undo where none is chosen");
+  assert.equal(await panel.getByRole("button", { name: "Revert turn" }).count(), 0, "a turn to undo where none is chosen");
   await page.setViewportSize({ width: 720, height: 480 });
   await looks.at(page, "changes-small");
   await page.setViewportSize({ width: 1440, height: 900 });
-  await app.footers.first().getByRole("button", { name: "Undo turn" }).click();
-  const dialog = page.getByRole("dialog", { name: "Undo this turn?" });
+  await app.footers.first().getByRole("button", { name: "Revert turn" }).click();
+  const dialog = page.getByRole("dialog", { name: "Revert this turn?" });
   await dialog.getByRole("button", { name: /main\.go/ }).click();
   await dialog.locator(".tok-keyword").first().waitFor();
   await looks.at(page, "changes-undo");

@@ -63,7 +63,7 @@ test("the first minute: start, type, watch, approve, read the diff, take it back
   assert.equal(clicks, 1);
   await looks.at(page, "start-diff");
 
-  // Take it back: two clicks.
+  // Revert it: two clicks.
   clicks = 0;
   await click(app.footers.last().locator('[data-command="undoTurn"]'));
   const dialog = page.getByRole("dialog");

@@ -146,7 +146,7 @@ test("the whole story by keyboard alone, and axe about every screen of it", asyn
   await person.type("half a thought");
   await person.press("Control+s");
   assert.equal(await app.composer.inputValue(), "");
-  await page.getByText("Set aside. Ctrl+S").waitFor();
+  await page.getByText("Stashed. Ctrl+S").waitFor();
   await person.press("Control+s");
   await until("the message", async () => (await app.composer.inputValue()) === "half a thought");
   await person.press("Control+a", "Delete");

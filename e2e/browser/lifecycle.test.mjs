@@ -222,8 +222,8 @@ test("a directory that has moved is linked again", async (t) => {
     await app.page.getByText("is missing. The conversation is kept").waitFor();
     await looks.at(app.page, "missing");
     await menu(app, /About the light/);
-    await item(app, "Relink…").click();
-    const dialog = app.page.getByRole("dialog", { name: "Relink a directory" });
+    await item(app, "Locate directory…").click();
+    const dialog = app.page.getByRole("dialog", { name: "Locate a directory" });
     await until("the suggestion", async () => (await dialog.getByRole("textbox").inputValue()) === after);
     await looks.at(app.page, "relink");
     await app.page.setViewportSize(small);
@@ -261,8 +261,8 @@ test("the data is told, verified and repaired in the settings", async (t) => {
   fs.rmdirSync(gone);
   await app.button("Verify now").press("Enter");
   await data.getByText(`The directory ${gone} is missing.`).waitFor();
-  await app.button("Relink…", data).press("Enter");
-  await app.page.getByRole("dialog", { name: "Relink a directory" }).waitFor();
+  await app.button("Locate directory…", data).press("Enter");
+  await app.page.getByRole("dialog", { name: "Locate a directory" }).waitFor();
   await app.page.keyboard.press("Escape");
   looks.done();
 });

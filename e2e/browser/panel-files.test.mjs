@@ -186,10 +186,10 @@ test("files are looked through, changed, found, mentioned and dropped", async (t
   await app.page.keyboard.press("Control+s");
   const gone = app.file.getByRole("alert").filter({ hasText: "Another program has removed this file" });
   const letGo = await app.holds(5_000);
-  await app.button("Put away", gone).click();
+  await app.button("Cancel", gone).click();
   await app.button("Undo").click();
   await letGo();
-  await app.button("Bring it back", gone).click();
+  await app.button("Restore file", gone).click();
   await app.text.waitFor({ state: "detached" });
   assert.equal(on("src/main.go"), "lost?\n");
 
@@ -384,7 +384,7 @@ test("terminals outlive the tab and the page, and the agent's programs stand bes
   await looks.at(app.page, "panel-terminal-small");
   await app.page.setViewportSize({ width: 1440, height: 900 });
   await app.button("Close this terminal", app.panel).click();
-  await app.button("End it", app.panel).click();
+  await app.button("End terminal", app.panel).click();
   await until("the end of the program", () => !desk.processes().some(({ command }) => /^sleep 3600/.test(command)));
   const { id } = await desk.session();
   await until("no terminal", async () => (await desk.api("GET", `/client/sessions/${id}/shells`)).items.length === 0);

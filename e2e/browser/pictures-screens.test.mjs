@@ -263,8 +263,8 @@ scene("what goes wrong", async (t) => {
   await page.getByText("is missing. The conversation is kept").waitFor();
   await camera.take(page, "missing", { manual: true });
   await app.button("Conversation actions").click();
-  await page.getByRole("menuitem", { name: "Relink…" }).click();
-  await page.getByRole("dialog", { name: "Relink a directory" }).waitFor();
+  await page.getByRole("menuitem", { name: "Locate directory…" }).click();
+  await page.getByRole("dialog", { name: "Locate a directory" }).waitFor();
   await camera.take(page, "relink");
 });
 

@@ -182,8 +182,8 @@ scene("undo", async (t) => {
   const footer = app.footers.last();
   await footer.getByRole("button", { name: /2 files/ }).waitFor();
   fs.appendFileSync(path.join(desk.work, "lamp_test.go"), "\n// Mine.\n");
-  await footer.getByRole("button", { name: "Undo turn" }).click();
-  const dialog = page.getByRole("dialog", { name: "Undo this turn?" });
+  await footer.getByRole("button", { name: "Revert turn" }).click();
+  const dialog = page.getByRole("dialog", { name: "Revert this turn?" });
   await dialog.getByRole("button", { name: /^lamp\.go/ }).click();
   await dialog.locator(".tok-keyword").first().waitFor();
   await camera.take(page, "undo", { manual: true });

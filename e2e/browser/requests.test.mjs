@@ -138,9 +138,9 @@ test("questions by keys: digits, no accident in the first moment, Escape answers
   assert.ok(await app.button("Later", request).evaluate((element) => element === document.activeElement));
   assert.equal(await held(desk), 1, "Escape answered");
   await keyboard.press("Enter"); // later
-  await page.getByText("One request was set aside").waitFor();
+  await page.getByText("One request for later").waitFor();
   assert.equal(await held(desk), 1);
-  await app.page.getByRole("button", { name: /One request was set aside/ }).click();
+  await app.page.getByRole("button", { name: /One request for later/ }).click();
   await request.waitFor();
   assert.ok(await request.getByRole("radio", { name: "Option B" }).isChecked(), "what was chosen is gone");
   await app.unguarded();

@@ -279,7 +279,7 @@ test("a rule is written and tried before it is kept, as an answer and in the set
   await section.getByText("No matching rules.").waitFor();
   await section.getByRole("searchbox", { name: "Filter rules" }).fill("");
 
-  // Taken back, and that as well.
+  // Reverted, and that as well.
   await app.holds(5_000);
   await section.getByRole("button", { name: "Remove: Run git *" }).focus();
   await page.keyboard.press("Enter");

@@ -44,12 +44,12 @@ test("a command that runs on after a stop is told, and ended by its button", asy
   await app.page.getByText("Still running after the stop:").waitFor();
   await app.page.getByText(`process ${pid()}`).waitFor();
   await looks.at(app.page, "straggler-running");
-  await app.page.getByRole("button", { name: /^End it/ }).click();
+  await app.page.getByRole("button", { name: /^End command/ }).click();
   await app.page.getByText("You ended:").waitFor();
   assert.ok(!runs());
   await looks.at(app.page, "straggler-ended");
   await app.page.reload();
   await app.page.getByText("You ended:").waitFor();
-  assert.equal(await app.page.getByRole("button", { name: /^End it/ }).count(), 0);
+  assert.equal(await app.page.getByRole("button", { name: /^End command/ }).count(), 0);
   looks.done();
 });

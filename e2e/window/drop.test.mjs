@@ -61,11 +61,11 @@ onDesktop("files and directories are dropped with their paths, wherever on the w
   assert.deepEqual((await until("the draft", async () => (await draft(d, id)).length === 1 && draft(d, id))).map((one) => one.path), [file]);
   assert.equal(await d.url(), "wails://wails/");
 
-  // On the sidebar, too; a directory goes as a link.
+  // On the sidebar, too; a directory is sent as a link.
   const seenAbove = () => d.shows("Attach to “Fix login”"); // before that the page would refuse it
   await drops(d, folder, await point(d, 0.1, 0.6), seenAbove, () => attached(2));
   await d.find(chip("pictures of lights"));
-  await d.shows("goes as a link");
+  await d.shows("sent as a link");
 
   // A link that leads outside asks.
   const asks = () => d.js("return document.body.innerText.includes('innocent.txt is a link that leads out')");

@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, '..');
 // The style sheet is the one sheet of all screens (see vite.config.ts), so its limit follows the number of screens and not the start: it is
 // kept so low that a sheet of a library, which is larger than all of ours, cannot get in unseen.
 test(
-  'the page starts with less than 150 kB of code and 25 kB of style, shows a conversation with less than 190 kB, and runs nothing but files of ours',
+  'the page starts with less than 150 kB of code and 25 kB of style, shows a conversation with less than 195 kB, and runs nothing but files of ours',
   { timeout: 120_000 },
   async () => {
     vi.stubEnv('NODE_ENV', 'production'); // a production build, without the debugging code of the libraries
@@ -40,7 +40,7 @@ test(
     };
     expect(loading(entry)).toBeLessThan(150_000);
     expect(loading(entry, start)).toBeLessThan(150_000);
-    expect(loading(entry, conversation)).toBeLessThan(190_000);
+    expect(loading(entry, conversation)).toBeLessThan(195_000);
     // A style sheet that is loaded later would make the engine restyle the whole page.
     const styles = built.output
       .filter((part) => part.type === 'asset')

@@ -3458,7 +3458,7 @@ export interface components {
             /** @description Where: local when it is left out */
             place?: string;
             title?: string;
-            /** @description In a work tree of its own: a new one, of the git repository that cwd is in */
+            /** @description In a worktree of its own: a new one, of the git repository that cwd is in */
             worktree?: boolean;
         };
         NewPlace: {
@@ -4587,7 +4587,7 @@ export interface components {
         Starters: {
             /** @description There is something in it */
             files: boolean;
-            /** @description It is the top of a git work tree */
+            /** @description It is the top of a git worktree */
             repository: boolean;
             /** @description It is the sample project of the demo agent */
             sample?: boolean;

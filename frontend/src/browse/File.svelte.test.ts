@@ -93,7 +93,7 @@ function fill() {
 
 const written = () => document.querySelector('textarea')?.value;
 
-test.each(['Save', 'Put away'])(
+test.each(['Save', 'Cancel'])(
   'what another tab has kept of the file outlasts “%s” in this one',
   async (way) => {
     await show();
@@ -143,7 +143,7 @@ test('what there was no room for is there again after another file was looked at
   await show();
   expect(written()).toBe('mine');
   expect(document.body.textContent).toContain('There is no room to keep your text');
-  button('Put away').click();
+  button('Cancel').click();
   await settle();
   expect(draftOf('s1', path)).toBeUndefined();
 });
@@ -157,23 +157,23 @@ test('“Edit” goes on with what another tab has kept meanwhile', async () => 
   expect(document.body.textContent).toContain('Your earlier text is back');
 });
 
-test('Undo of “Put away” takes the place of nothing newer', async () => {
+test('Undo of “Cancel” takes the place of nothing newer', async () => {
   await show();
   await write('mine');
-  button('Put away').click();
+  button('Cancel').click();
   await settle();
   button('Edit').click(); // reads the file again
   await settle();
   toasts.list.at(-1)?.undo?.();
   flushSync();
   expect(written()).toBe('mine');
-  button('Put away').click();
+  button('Cancel').click();
   await settle();
   await write('newer');
   toasts.list.at(-1)?.undo?.();
   flushSync();
   expect(written()).toBe('newer');
-  button('Put away').click();
+  button('Cancel').click();
   await settle();
   toasts.list.at(-1)?.undo?.();
   flushSync();

@@ -381,10 +381,10 @@ test('a hunk is taken back, and that can be taken back', async () => {
   await key('n');
   expect(bodies).toEqual([{ turn: 't2', hunks: [{ path: 'src/a.ts', hunk: 'src/a.ts-1' }] }]);
   expect(calls.slice(2)).toEqual(['/revert', '/ turn=t2', '/file turn=t2 path=src/a.ts']);
-  expect(text('[data-hunk="0"]')).toContain('Taken back');
+  expect(text('[data-hunk="0"]')).toContain('Discarded');
   expect(spot()).toBe('src/a.ts src/a.ts-2 1');
   const toast = toasts.list.at(-1);
-  expect(toast?.text).toBe('Taken back: a change in src/a.ts');
+  expect(toast?.text).toBe('Discarded a change in src/a.ts');
   toast?.undo?.();
   await settle();
   expect(calls).toContain('/restorations/back1/undo');
@@ -738,11 +738,11 @@ test('changes that cannot be had leave what is shown as it is, and say so above 
 test('what was put back before the page was loaded can be taken back', async () => {
   list = { ...list, restoration: { id: 'r1', at: at(3), files: 1, path: 'readme.md' } };
   await show();
-  expect(text('.last')).toContain('Taken back: readme.md');
+  expect(text('.last')).toContain('Restored readme.md');
   list = { ...list, restoration: { id: 'r2', at: at(3), files: 2, path: 'readme.md', unfinished: true } };
   await reviewOf('s1').load();
   await settle();
-  expect(text('.last')).toContain('Putting files back was interrupted');
+  expect(text('.last')).toContain('Restoring files was interrupted');
   const { restoration: _, ...rest } = list;
   list = rest;
   one('.last button').click();
@@ -763,13 +763,13 @@ test('the footer of a turn offers the way back, whatever page undid it', async (
     ended = () => void unmount(actions);
     return text();
   };
-  expect(await footer(changed)).toBe('Undo turn');
-  expect(await footer({ ...changed, undone: true, restoration: 'r1' })).toBe('Bring it back');
+  expect(await footer(changed)).toBe('Revert turn');
+  expect(await footer({ ...changed, undone: true, restoration: 'r1' })).toBe('Redo turn');
   one('button').click();
   await settle();
   expect(calls).toContain('/restorations/r1/undo');
   // Only a part was undone.
-  expect(await footer({ ...changed, restoration: 'r2' })).toBe('Undo turn Bring it back');
+  expect(await footer({ ...changed, restoration: 'r2' })).toBe('Revert turn Redo turn');
 });
 
 test('what may be somebody else’s work is told of', async () => {
@@ -793,7 +793,7 @@ test('undoing a turn is not left while it goes on, and its way back is known how
   held = new Promise((done) => (go = done));
   const buttons = () => [...document.querySelectorAll<HTMLButtonElement>('dialog button')];
   buttons()
-    .find((it) => it.textContent.trim() === 'Undo in 1 file')
+    .find((it) => it.textContent.trim() === 'Undo 1 file')
     ?.click();
   await settle();
   one('dialog').dispatchEvent(
@@ -816,7 +816,7 @@ test('what was as it was before already is told', async () => {
   restored = { id: '', files: [{ path: 'src/a.ts', outcome: 'same' }] };
   await reviewOf('s1').revertHunk();
   await settle();
-  expect(toasts.list.at(-1)?.text).toBe('Nothing to take back: it is already as it was before');
+  expect(toasts.list.at(-1)?.text).toBe('Nothing to restore: it is already as it was before');
 });
 
 test('undoing a turn shows what it would do, and leaves alone what others changed', async () => {
@@ -832,7 +832,7 @@ test('undoing a turn shows what it would do, and leaves alone what others change
   askUndo({ id: 't2', session: 's1' });
   await settle();
   expect(bodies).toEqual([{ turn: 't2', preview: true, force: false }]);
-  expect(text('dialog')).toContain('new.ts Is removed: the turn created it');
+  expect(text('dialog')).toContain('new.ts Will be deleted (the turn created it)');
   expect(text('dialog')).toContain('mine.ts Changed after the turn');
   const button = (name: string) =>
     [...document.querySelectorAll('dialog button')].find(
@@ -840,24 +840,24 @@ test('undoing a turn shows what it would do, and leaves alone what others change
     ) as HTMLElement;
   one('dialog input').click();
   await settle();
-  expect(button('Undo in 3 files')).toBeDefined(); // a binary file cannot be restored
+  expect(button('Undo 3 files')).toBeDefined(); // a binary file cannot be restored
   expect(text('dialog')).toContain('.env Its earlier content is not kept');
   one('dialog input').click();
   await settle();
   refuse = new ApiError('changes.turn_running');
-  button('Undo in 2 files').click();
+  button('Undo 2 files').click();
   await settle();
   expect(text('dialog [role=alert]')).toBe(
     'A turn is running in this directory. Wait until it ends, or stop it.',
   );
   refuse = undefined;
   restored = { id: 'back2', files: restored.files }; // the person knows already that one is left alone
-  button('Undo in 2 files').click();
+  button('Undo 2 files').click();
   await settle();
   expect(bodies.at(-1)).toEqual({ turn: 't2', preview: false, force: false });
   expect(document.querySelector('dialog')).toBeNull();
   const toast = toasts.list.at(-1);
-  expect(toast?.text).toBe('The turn is undone: 2 files are as they were before');
+  expect(toast?.text).toBe('Turn reverted: 2 files restored');
   toast?.undo?.();
   await settle();
   expect(calls).toContain('/restorations/back2/undo');

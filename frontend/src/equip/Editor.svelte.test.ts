@@ -292,7 +292,7 @@ test('Cancel takes what was written away, and Undo brings it back', async () => 
   await open();
   await click('Add server');
   await click('Cancel');
-  expect(toasts.list.some((one) => one.text === 'What you wrote was set aside')).toBe(false);
+  expect(toasts.list.some((one) => one.text === 'Your text was discarded')).toBe(false);
   await click('Add server');
   type(field('Name'), 'mine');
   await click('Cancel');

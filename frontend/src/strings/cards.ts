@@ -58,7 +58,7 @@ export const cards = {
   'question.missing': 'This needs an answer.',
   'question.own': 'Your own answer',
   'question.own_words': 'Other…',
-  'question.write': 'Say the rest as a message',
+  'question.write': 'Answer in a message',
 } as const;
 
 addTexts(cards);

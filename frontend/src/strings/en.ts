@@ -47,8 +47,8 @@ export const en = {
   'ask.trust': 'Review what starts with {agent} in this directory',
   'ask.url': '{agent} wants you to open an address',
 
-  'band.later.one': 'One request was set aside',
-  'band.later.other': '{n} requests were set aside',
+  'band.later.one': 'One request for later',
+  'band.later.other': '{n} requests for later',
   'band.next': 'Next request',
   'band.page': '{n} of {all}',
   'band.previous': 'Previous request',
@@ -462,7 +462,7 @@ export const en = {
   'raw.unknown_method': 'Unrecognised message',
   'raw.unknown_update': 'Unrecognised update',
 
-  'relink.menu': 'Relink…',
+  'relink.menu': 'Locate directory…',
 
   'request.aborted': 'Cancelled',
   'request.answered': 'Answered',
@@ -560,8 +560,8 @@ export const en = {
   'sidebar.pin': 'Pin',
   'sidebar.put_away.one': '{n} archived conversation is hidden.',
   'sidebar.put_away.other': '{n} archived conversations are hidden.',
-  'sidebar.relink': 'Relink',
-  'sidebar.relink.of': 'Relink {name}',
+  'sidebar.relink': 'Locate',
+  'sidebar.relink.of': 'Locate {name}',
   'sidebar.rename': 'Rename',
   'sidebar.resize': 'Width of the sidebar',
   'sidebar.sessions': 'Conversations',
@@ -616,8 +616,8 @@ export const en = {
   'stop.unknown': 'Ended: {reason}',
 
   'straggler.by': 'Started by {title}',
-  'straggler.end': 'End it',
-  'straggler.end.of': 'End it: {command}',
+  'straggler.end': 'End command',
+  'straggler.end.of': 'End command: {command}',
   'straggler.ended': 'Has ended meanwhile:',
   'straggler.ended.agent': 'Ended with {agent}:',
   'straggler.ended.person': 'You ended:',
@@ -642,7 +642,7 @@ export const en = {
   'toast.cancel': 'Cancel',
   'toast.dismiss': 'Dismiss',
   'toast.undo': 'Undo',
-  'toast.discarded': 'What you wrote was set aside',
+  'toast.discarded': 'Your text was discarded',
 
   'tool.cancelled': 'Cancelled',
   'tool.exit_code': 'Exit code {code}',

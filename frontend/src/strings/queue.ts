@@ -9,7 +9,7 @@ export const queue = {
   'queue.down': 'Move down',
   'queue.down.keys': 'Alt+Down',
   'queue.edit': 'Edit',
-  'queue.edit.away': 'Your change of the queued message was put away',
+  'queue.edit.away': 'Your change to the queued message was discarded',
   'queue.edit.cancel': 'Cancel',
   'queue.edit.failed': 'Not saved. Your text is still here.',
   'queue.edit.gone': 'The message you were editing was sent or deleted. Your text is in the composer.',

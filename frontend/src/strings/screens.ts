@@ -310,8 +310,8 @@ export const screens = {
   'relink.gone': 'No longer there',
   'relink.moved': 'It seems to have moved here',
   'relink.path': 'Where it is now',
-  'relink.run': 'Relink',
-  'relink.title': 'Relink a directory',
+  'relink.run': 'Locate',
+  'relink.title': 'Locate a directory',
   'rule.about':
     'Rules answer agents’ requests for you. Deny takes precedence over ask, and ask over allow, wherever they apply.',
   'rule.builtin.about': 'These are always there. Deskhand itself judges what they cover, not a pattern.',
