@@ -290,6 +290,7 @@ test("a conversation goes on in Discord, files and approvals included", async (t
 
   await discord.press(asked, "Allow once");
   await app.footers.first().getByText("Done", { exact: true }).waitFor();
+  await app.log.getByRole("button", { name: /^Read 1 file, edited 1, ran 1 command/ }).click(); // the work folded when the answer went on
   await app.log.getByText(/from Discord/).first().waitFor();
   const closed = await discord.bots("the end of its controls", (one) => one.id === asked.id && usable(one).length === 0);
   assert.ok(closed.text.includes(discord.person), `who answered: ${closed.text}`);

@@ -364,7 +364,7 @@ test("the status bar tells what runs, and the settings how much it may take", as
   await app.list.waitFor({ state: "detached" });
   assert.match(await app.focused(), /agents/);
 
-  await app.settingsOf("Data");
+  await app.settingsOf("General");
   const amount = app.page.getByLabel("Memory limit in MB");
   await amount.fill("nothing");
   await amount.press("Enter");

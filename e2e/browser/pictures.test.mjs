@@ -16,12 +16,12 @@ scene("the first start", async (t) => {
   fs.writeFileSync(path.join(desk.work, "storm.md"), "# What the lamp does in a storm\n"); // something that can be reviewed
   await app.choose("Directory", "Choose a directory…");
   await app.chooseDirectory(desk.work);
-  await app.chip("Branch").waitFor(); // once it is known that the directory can have one
+  await app.button("New worktree").waitFor(); // once it is known that the directory can have one
   const starters = page.getByRole("list", { name: "First messages" });
   await starters.getByText("Review what is not committed yet").waitFor();
   await camera.take(page, "first-run", { manual: true });
-  await app.chip("Branch").click();
-  await page.getByRole("option", { name: /^New worktree/ }).waitFor();
+  await app.button("New worktree").click();
+  await page.getByRole("button", { name: "New worktree", pressed: true }).waitFor();
   await camera.take(page, "worktree", { manual: true });
 });
 

@@ -31,14 +31,12 @@ async function begin(app, directory) {
   const { page } = app;
   await app.choose("Directory", "Choose a directory…");
   await app.chooseDirectory(directory);
-  await app.chip("Branch").click();
-  await page.getByRole("option", { name: /^New worktree/ }).waitFor();
+  await app.button("New worktree").click();
+  await page.getByRole("button", { name: "New worktree", pressed: true }).waitFor();
 }
 
-/** Chooses a worktree in the list that stands open, and begins with a message. */
+/** Begins with a message in the worktree that is chosen. */
 async function write(app, text) {
-  await app.page.getByRole("option", { name: /^New worktree/ }).click();
-  await app.page.getByRole("button", { name: "Branch: New worktree" }).waitFor();
   await app.send(text);
   await app.log.waitFor();
   await app.footers.getByText("Done", { exact: true }).first().waitFor();
@@ -146,5 +144,5 @@ test("a conversation is deleted alone, or with its worktree; elsewhere there is 
   await app.choose("Directory", "Choose a directory…");
   await app.chooseDirectory(plain);
   await asked;
-  assert.equal(await app.chip("Branch").count(), 0);
+  assert.equal(await app.button("New worktree").count(), 0);
 });

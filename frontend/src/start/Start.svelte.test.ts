@@ -84,15 +84,6 @@ function enter() {
   flushSync();
 }
 
-async function pick(label: string, option: string) {
-  document.querySelector<HTMLElement>(`button[aria-label^="${label}: "]`)?.click();
-  flushSync();
-  [...document.querySelectorAll<HTMLElement>('[role=option]')]
-    .find((one) => one.textContent.trim().startsWith(option))
-    ?.click();
-  flushSync();
-}
-
 const body = () => begun.mock.calls.at(-1)?.[0];
 
 test('a message and Enter begin a conversation, in one call, and nothing does before', async () => {
@@ -162,13 +153,18 @@ test('the agent, and whether in a worktree, are those of the last conversation i
   expect(body()).toEqual({ agent: 'codex', cwd: '/home/ada/app', message: 'Go on', worktree: true });
 });
 
+const worktree = () =>
+  [...document.querySelectorAll('button')].find((one) => one.textContent.trim() === 'New worktree');
+
 test('a chosen worktree is asked for with the message', async () => {
   show();
   await soon(() => {
     flushSync();
-    expect(chip('Branch')).toBe('Branch: In the directory');
+    expect(worktree()?.getAttribute('aria-pressed')).toBe('false');
   });
-  await pick('Branch', 'New worktree');
+  worktree()?.click();
+  flushSync();
+  expect(worktree()?.getAttribute('aria-pressed')).toBe('true');
   type('Go on');
   enter();
   await soon(() => expect(begun).toHaveBeenCalledTimes(1));

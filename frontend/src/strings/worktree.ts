@@ -54,7 +54,6 @@ export const worktree = {
   'worktree.modified': 'changed',
   'worktree.more.one': 'and {n} more',
   'worktree.more.other': 'and {n} more',
-  'worktree.here': 'In the directory',
   'worktree.new': 'New worktree',
   'worktree.new.about': 'A second directory of the repository, on a branch of its own.',
   'worktree.own.not': 'No worktree is possible: {why}',
@@ -85,7 +84,6 @@ export const worktree = {
   'worktree.remove.running_now': 'Removing the worktree…',
   'worktree.remove.title': 'Remove the worktree?',
   'worktree.remove.title_delete': 'Delete the conversation and its worktree?',
-  'worktree.where': 'Branch',
   'worktree.untracked': 'new',
 } as const;
 
