@@ -76,7 +76,8 @@ test("the most usual jobs take few clicks", async (t) => {
   await job("revert the turn", 2, async () => {
     await app.button("Revert turn", at).click();
     await app.button("Undo 1 file").click();
-    await until("the file is gone", () => !fs.existsSync(path.join(desk.work, "note.txt")));
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    assert.ok(!fs.existsSync(path.join(desk.work, "note.txt")), "the file that the turn created");
   });
   await job("rename", 1, async () => {
     await app.button("write", page.getByRole("heading", { level: 1 })).click();

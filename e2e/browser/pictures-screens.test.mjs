@@ -78,7 +78,7 @@ scene("settings", async (t) => {
   await begin(desk, "Slow in a storm", { message: "The lamp turns too fast in a storm." });
   await until("the index", async () => !(await desk.api("GET", "/client/search?q=lamp&limit=1")).pending);
   await page.keyboard.press("Control+Comma");
-  await page.getByRole("region", { name: "General" }).waitFor();
+  await page.locator("[data-part=general]").waitFor();
   await camera.take(page, "settings", { manual: true });
   const parts = page.getByRole("navigation", { name: "Parts" });
   for (const [name, file, manual] of [
