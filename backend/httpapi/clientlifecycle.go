@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"deskhand/backend/session"
+	"deskhand/backend/starters"
 	"deskhand/backend/workspace"
 	"deskhand/backend/worktrees"
 )
@@ -41,8 +42,8 @@ func (c *Client) lifecycleRoutes() {
 		func(_ context.Context, in *struct {
 			Cwd string `query:"cwd" required:"true" maxLength:"4096"`
 		},
-		) (*body[session.Starters], error) {
-			return answer(session.StartersIn(in.Cwd))
+		) (*body[starters.Starters], error) {
+			return answer(starters.In(in.Cwd))
 		})
 	huma.Register(c.api, op("listWorkspaces", http.MethodGet, "workspaces", "List the directories of all sessions, the most recently used first", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[session.Page[workspace.KnownWorkspace]], error) {

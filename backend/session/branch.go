@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +17,7 @@ import (
 	"deskhand/backend/journal"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/requests"
+	"deskhand/backend/summary"
 	"deskhand/backend/transcript"
 )
 
@@ -270,3 +272,21 @@ func (c *Client) copySession(ctx context.Context, f fork) (*conversation, error)
 // forkLimit is how long a fork may take, including a start of the agent, so that a directory that nobody approves does not block Fork
 // forever.
 const forkLimit = 5 * time.Minute
+
+// attachTalk adds what was said before a branch to the files of its draft.
+func (c *core) attachTalk(ctx context.Context, f fork, r *row, list []transcript.Change) error {
+	talk := summary.NewTalk(f.before.agent, f.parent.Title, f.parent.Cwd)
+	for _, change := range list {
+		talk.Add(change.Entry)
+	}
+	text := talk.Markdown()
+	if text == "" {
+		return nil
+	}
+	a, err := c.attachments.Upload(ctx, talkName, "text/markdown", strings.NewReader(f.before.secret.Text(text)))
+	if err != nil {
+		return err
+	}
+	r.Attachments = append(slices.Clone(r.Attachments), a.Plain())
+	return nil
+}

@@ -1,28 +1,13 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
 
 	"deskhand/backend/journal"
 	"deskhand/backend/lifecycle"
-	"deskhand/backend/redact"
-	"deskhand/backend/summary"
 	"deskhand/backend/transcript"
 )
-
-// branchPoint is the message before which a branch leaves its parent.
-type branchPoint struct {
-	turn    string // of the parent, which the message began
-	again   bool   // the parent is a branch, and the message its first
-	message string
-	files   []transcript.Attachment
-	agent   string // the agent's name
-	secret  redact.Redactor
-}
 
 // Branch makes a session that goes on from before the message that began a turn, so that a person can say the message differently. The
 // protocol has no fork at a message, so the agent of the branch begins anew: the draft of the branch is the message, or instead in its place,
@@ -84,35 +69,4 @@ func (c *core) findMessage(ctx context.Context, f *fork) error {
 		return bad(refusedUnknownTurn, "turn", f.before.turn)
 	}
 	return err
-}
-
-// take takes the message over from the note of the parent's turn.
-func (p *branchPoint) take(n transcript.Note, again bool) {
-	p.again, p.message = again, cmp.Or(p.message, transcript.PromptText(n.Prompt))
-	for _, a := range n.Attachments {
-		if !again || a.Filename != talkName {
-			p.files = append(p.files, a.Plain())
-		}
-	}
-}
-
-// talkName is the name of the file with what was said before a branch.
-const talkName = "what-was-said.md"
-
-// attachTalk adds what was said before a branch to the files of its draft.
-func (c *core) attachTalk(ctx context.Context, f fork, r *row, list []transcript.Change) error {
-	talk := summary.NewTalk(f.before.agent, f.parent.Title, f.parent.Cwd)
-	for _, change := range list {
-		talk.Add(change.Entry)
-	}
-	text := talk.Markdown()
-	if text == "" {
-		return nil
-	}
-	a, err := c.attachments.Upload(ctx, talkName, "text/markdown", strings.NewReader(f.before.secret.Text(text)))
-	if err != nil {
-		return err
-	}
-	r.Attachments = append(slices.Clone(r.Attachments), a.Plain())
-	return nil
 }

@@ -1,11 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
 	"deskhand/backend/acp"
 	"deskhand/backend/lifecycle"
+	"deskhand/backend/redact"
 	"deskhand/backend/transcript"
 )
 
@@ -31,6 +33,29 @@ type fork struct {
 	before *branchPoint // of a branch, which no agent has made
 	err    error
 }
+
+// branchPoint is the message before which a branch leaves its parent.
+type branchPoint struct {
+	turn    string // of the parent, which the message began
+	again   bool   // the parent is a branch, and the message its first
+	message string
+	files   []transcript.Attachment
+	agent   string // the agent's name
+	secret  redact.Redactor
+}
+
+// take takes the message over from the note of the parent's turn.
+func (p *branchPoint) take(n transcript.Note, again bool) {
+	p.again, p.message = again, cmp.Or(p.message, transcript.PromptText(n.Prompt))
+	for _, a := range n.Attachments {
+		if !again || a.Filename != talkName {
+			p.files = append(p.files, a.Plain())
+		}
+	}
+}
+
+// talkName is the name of the file with what was said before a branch.
+const talkName = "what-was-said.md"
 
 // ask requests a fork from the agent, which is started if it does not run. made receives the result.
 func (w *forkRequests) ask(made chan<- fork) error {

@@ -1,4 +1,6 @@
-package session
+// Package starters tells from the files of a directory what a person may ask first in it. The package hides in which files projects name
+// their test command.
+package starters
 
 import (
 	"bufio"
@@ -11,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"deskhand/backend/refusal"
 	"deskhand/backend/sample"
 )
 
@@ -25,11 +28,11 @@ type Starters struct {
 // maxManifest is how many bytes of a project file are read.
 const maxManifest = 256 << 10
 
-// StartersIn reads the names in a directory of this machine, and the files in which projects name their test command. StartersIn starts no
+// In reads the names in a directory of this machine, and the files in which projects name their test command. In starts no
 // program: not even git, which would run commands of the directory's own configuration.
-func StartersIn(cwd string) (Starters, error) {
+func In(cwd string) (Starters, error) {
 	if !filepath.IsAbs(cwd) {
-		return Starters{}, bad("directory.relative", "path", cwd)
+		return Starters{}, refusal.Bad("directory.relative", "path", cwd)
 	}
 	root, err := os.OpenRoot(cwd)
 	if err != nil {
