@@ -172,7 +172,8 @@ test("what is dropped on a row of the list goes with a new conversation there", 
   assert.equal(await app.composer.inputValue(), "");
   assert.equal((await desk.api("GET", "/client/sessions?limit=10")).items.length, 2, "made before it was sent");
 
-  // They wait through a reload, and begin nothing in a directory that has gone.
+  // They wait through a reload, once the server has them, and begin nothing in a directory that has gone.
+  await until("the uploads", async () => (await app.page.locator("li[aria-busy=true]").count()) === 0);
   await app.page.reload();
   await app.page.getByRole("treeitem", { name: /Fix the login/ }).waitFor();
   await app.button("New conversation", app.sidebar).click();
