@@ -380,6 +380,7 @@ test("the status bar tells what runs, and the settings how much it may take", as
   await until("the setting", () => JSON.parse(fs.readFileSync(settings, "utf8")).memoryBudgetMiB === 0);
 
   // Where the registry is.
+  await app.settingsOf("Agents");
   const registry = app.page.getByLabel("Registry address");
   await registry.fill("ftp://mirror.example/registry.json");
   await registry.press("Enter");
