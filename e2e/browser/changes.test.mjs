@@ -111,7 +111,7 @@ test("a turn is undone after a look at what that does, and the undo as well", as
   const dialog = page.getByRole("dialog", { name: "Revert this turn?" });
   await dialog.getByRole("button", { name: /^a\.txt Will be restored/ }).click();
   await dialog.getByRole("list", { name: "Changes to a.txt" }).getByText("A", { exact: true }).waitFor();
-  await dialog.getByRole("button", { name: new RegExp(`^${demoFile} Is removed`) }).waitFor();
+  await dialog.getByRole("button", { name: new RegExp(`^${demoFile} Will be deleted`) }).waitFor();
   await dialog.getByRole("button", { name: /^b\.txt Changed after the turn/ }).waitFor();
   assert.equal(read("a.txt"), "A\n", "the look changed something");
   await app.holds(5_000);
