@@ -188,10 +188,11 @@ func (r *recipes) line(line string, tasks []string) {
 	line = strings.TrimLeft(line, " \t@+-")
 	line = memberName.ReplaceAllString(line, "")
 	line = strings.TrimSuffix(strings.TrimLeft(line, " \t@+-"), ",")
-	if line == "" || strings.HasPrefix(line, "#") {
+	words := strings.Fields(line)
+	if len(words) == 0 || strings.HasPrefix(line, "#") {
 		return
 	}
-	if words := strings.Fields(line); slices.Contains([]string{"include", "sinclude", "import", "import?"}, words[0]) {
+	if slices.Contains([]string{"include", "sinclude", "import", "import?"}, words[0]) {
 		for _, file := range words[1:] {
 			r.add([]Named{{Path: path.Clean(strings.Trim(file, `"'`)), Runs: true, Tasks: tasks}})
 		}

@@ -128,7 +128,7 @@ func BenchmarkHostile(b *testing.B) {
 }
 
 func FuzzRecipes(f *testing.F) {
-	for _, text := range []string{"", "a:\n\tsh b\n", "#!/bin/sh\nsh a", "A=$(A)\n$(A)", ":\n\t", "@:", "include", "a: b\nb: a\n\t$(MAKE) a", "x: [\"a b\", 'c d']", "{{ . }}"} {
+	for _, text := range []string{"", "a:\n\tsh b\n", "#!/bin/sh\nsh a", "A=$(A)\n$(A)", ":\n\t", "@:", "include", "a: b\nb: a\n\t$(MAKE) a", "x: [\"a b\", 'c d']", "{{ . }}", "\v\n\u00a0"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
