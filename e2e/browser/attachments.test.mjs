@@ -13,6 +13,8 @@ const blue = picture(320, 200, [60, 110, 220]);
 const shelf = (app) => app.page.getByRole("list", { name: "Attachments" });
 const chips = (app) => shelf(app).locator(":scope > li");
 const chip = (app, name) => chips(app).filter({ hasText: name });
+/** The server has the files, and what was chosen is kept through a reload. */
+const uploaded = (app) => until("the uploads", async () => (await chips(app).and(app.page.locator("[aria-busy=true]")).count()) === 0);
 const region = (app) => app.page.getByRole("region", { name: "Composer" });
 
 /** Lets files hang above the page, or what is told of it, and lets them go. */
@@ -173,7 +175,7 @@ test("what is dropped on a row of the list goes with a new conversation there", 
   assert.equal((await desk.api("GET", "/client/sessions?limit=10")).items.length, 2, "made before it was sent");
 
   // They wait through a reload, once the server has them, and begin nothing in a directory that has gone.
-  await until("the uploads", async () => (await app.page.locator("li[aria-busy=true]").count()) === 0);
+  await uploaded(app);
   await app.page.reload();
   await app.page.getByRole("treeitem", { name: /Fix the login/ }).waitFor();
   await app.button("New conversation", app.sidebar).click();
@@ -212,6 +214,7 @@ test("before there is a conversation, files are named and pasted, and wait throu
     field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
   });
   await chip(app, "lamp.log").waitFor();
+  await uploaded(app);
   assert.deepEqual((await desk.api("GET", "/client/sessions")).items, []);
 
   await app.page.reload();
