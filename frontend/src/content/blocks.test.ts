@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { pretty, readContent } from './blocks';
+import { isBase64, pretty, readContent } from './blocks';
 
 test.each([
   [{ type: 'text', text: 'hi' }, 'text'],
@@ -17,6 +17,20 @@ test.each([
   [7, 'raw'],
 ])('%j is %s', (value, kind) => {
   expect(readContent(value).kind).toBe(kind);
+});
+
+test.each([
+  ['AAAA', true],
+  ['AAA=', true],
+  ['AA==', true],
+  ['A===', false],
+  ['A=A=', false],
+  ['==', false],
+  ['', false],
+  ['AA A', false],
+  ['A'.repeat(2 ** 25), true],
+])('base64 is known by its letters, however long', (data, want) => {
+  expect(isBase64(data)).toBe(want);
 });
 
 test('the size of what is encoded is known without decoding it', () => {

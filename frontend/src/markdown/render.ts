@@ -1,5 +1,6 @@
 import DOMPurify from 'dompurify';
 import { Parser, Renderer, type Token, type Tokens } from 'marked';
+import { isBase64 } from '../content/blocks';
 import { safeLink } from '../shell/wails';
 import { answers } from '../strings/answers';
 import { t } from '../strings/t';
@@ -34,7 +35,7 @@ export function isMath(info: string | undefined): boolean {
 }
 
 const pictureFile = /\.(?:png|jpe?g|gif|webp)$/i;
-const pictureInText = /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$/;
+const pictureInText = /^data:image\/(?:png|jpeg|gif|webp);base64,/;
 /** Four megabytes in base64, as of the pictures that agents send. */
 const longestPicture = 5_600_000;
 
@@ -118,7 +119,8 @@ class SafeRenderer extends Renderer {
    */
   override image({ href, text }: Tokens.Image): string {
     const url = safeLink(href);
-    const inText = pictureInText.test(href) && href.length <= longestPicture;
+    const inText =
+      href.length <= longestPicture && pictureInText.test(href) && isBase64(href.replace(pictureInText, ''));
     const name = text || (inText ? '' : href.slice(0, 120));
     const label = escape(name === '' ? t('markdown.picture') : t('markdown.image', { name }));
     if (url) return `<a href="${escape(url)}" title="${escape(url)}">${label}</a>`;
