@@ -48,12 +48,14 @@ func (i *Instance) send(ctx context.Context, msg []byte, before bool) error {
 	}
 	for pause := firstPause; ; pause = min(2*pause, i.runtime.cfg.Backoff) {
 		err := i.tryOnce(ctx, e, c)
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		i.note(err)
 		var problem *ProblemError
 		switch {
 		case err == nil:
 			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
 		case errors.Is(err, ErrGone):
 			return err
 		case errors.Is(err, ErrProblem):
@@ -61,13 +63,11 @@ func (i *Instance) send(ctx context.Context, msg []byte, before bool) error {
 		case errors.As(err, &problem):
 			pause = max(pause, problem.after)
 		}
-		i.note(err)
 		line, person := i.better()
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-answered:
-			return nil
+		case <-answered: // which the next try finds
 		case <-line:
 		case <-person:
 		case <-time.After(pause):
@@ -116,7 +116,7 @@ func (i *Instance) MayHave(request acp.Key) bool {
 // errUnknown says that the line broke before a request was confirmed.
 var errUnknown = errors.New("it is not known whether it arrived")
 
-// note reports that the token of a message was refused, or is no longer refused.
+// note reports that the token of a message was refused, or, with any other err and with nil, that the token is no longer refused.
 func (i *Instance) note(err error) {
 	i.mu.Lock()
 	if i.line.denied = nil; errors.Is(err, ErrRefused) {
@@ -211,14 +211,11 @@ func (i *Instance) deliver(req *http.Request) (*http.Response, error) {
 // arrived notes that the runtime has taken a message and so has the instance.
 func (i *Instance) arrived() {
 	i.mu.Lock()
-	first, denied := !i.started, i.line.denied
-	i.started, i.line.denied = true, nil
+	first := !i.started
+	i.started = true
 	i.mu.Unlock()
 	if first {
 		i.kickLine()
-	}
-	if denied != nil {
-		i.tell()
 	}
 }
 

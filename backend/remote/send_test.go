@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -296,6 +297,39 @@ func TestAnsweredRequestIsNotSentToItsEnd(t *testing.T) {
 		}
 		if within(t, "end of the second", whole) {
 			t.Error("it is sent twice")
+		}
+	})
+}
+
+// A token that is accepted again is told, also when the answer to the message comes before the runtime confirms the message.
+func TestAnswerShowsThatTokenIsAccepted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		th := runtimeThere(t, "Deskhand")
+		taken := make(chan struct{})
+		var posts atomic.Int32
+		th.lines(func(say func(string), r *http.Request) {
+			select {
+			case <-taken:
+				answered(say, r)
+			case <-r.Context().Done():
+			}
+		})
+		th.on("POST", func(w http.ResponseWriter, r *http.Request) {
+			if posts.Add(1) == 1 {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+			close(taken)
+			<-r.Context().Done()
+		})
+		var told []string
+		i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true, Line: func(l Line) { told = append(told, l.State) }})
+		err := i.Send(t.Context(), []byte(initialize))
+		i.Leave()
+		if want := []string{LineRefused, LineUp}; err != nil || !slices.Equal(told, want) {
+			t.Errorf("Send: got %v and lines %v, want no error and %v", err, told, want)
 		}
 	})
 }
