@@ -109,7 +109,7 @@ test('a question is answered in the form of the editor, or as a choice where it 
         Object.entries(properties).map(([name, p]) => [name, p.oneOf ? p.oneOf[0].const : 'my own words']),
       ),
     });
-    e.permission = ({ options }) => ({ outcome: { outcome: 'selected', optionId: options[0].optionId } });
+    e.permission = ({ options }) => ({ outcome: { outcome: 'selected', optionId: options.find(({ name }) => name === 'Option A').optionId } });
     assert.equal((await e.prompt(sessionId, 'question')).stopReason, 'end_turn');
     const { requests } = await server.call('GET', `sessions/${sessionId}/entries`);
     assert.equal(requests.find(({ kind }) => kind === 'question').status, 'answered');
