@@ -61,11 +61,12 @@ part_go() {
 	GORACE="atexit_sleep_ms=10 ${GORACE:-}" go test -race -vet=off -ldflags=-w "${flags[@]}" -shuffle=on -p 3 -parallel 4 -timeout 20m ./backend/session ./backend/agents ./backend/cli ./...
 }
 
-part_cross() { # builds everywhere, without a C compiler
+# Types alone tell what a system lacks; code for each would be a build of everything from nothing. make test-package builds for all of them.
+part_cross() { # everything compiles without a C compiler, for Windows and for macOS
+	local check=build/bin/typecheck
+	go build -o $check ./build/typecheck || return
 	export CGO_ENABLED=0
-	go build ./... &&
-		GOOS=windows go build ./... && GOOS=windows go build -tags desktop,production -o /dev/null . &&
-		GOOS=darwin GOARCH=arm64 go build ./...
+	$check ./... && GOOS=windows $check ./... && GOOS=windows $check -tags desktop,production . && GOOS=darwin GOARCH=arm64 $check ./...
 }
 
 part_generated() { # what is generated and committed is as its source says, and the API's document is a good one
@@ -121,7 +122,7 @@ part_agents() { # real agents from npm, a scripted model, no network; and agents
 }
 
 part_package() { # the packages, built twice, and installed and started in a clean Debian
-	build/package.sh && GOOS=windows CGO_ENABLED=0 go vet ./... && GOOS=windows CGO_ENABLED=0 go vet -tags desktop,production ./app/... . &&
+	build/package.sh && CGO_ENABLED=0 go build ./... && GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go build ./... && GOOS=windows CGO_ENABLED=0 go vet ./... && GOOS=windows CGO_ENABLED=0 go vet -tags desktop,production ./app/... . &&
 		node --test --test-timeout=1800000 e2e/package/*.test.mjs
 }
 

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -175,6 +177,20 @@ func answer[T any](v T, err error) (*body[T], error) {
 	return &body[T]{v}, nil
 }
 
+// register adds a call that answers with JSON to the API. huma.Register is a long function that the compiler makes anew for every pair of
+// an input and an output; so huma sees one output for all calls, and is told of the call's own by the operation.
+func register[I, T any](c *Client, op huma.Operation, handle func(context.Context, *I) (*body[T], error)) {
+	schema := c.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[T](), true, op.OperationID+"Response")
+	op.Responses = map[string]*huma.Response{strconv.Itoa(op.DefaultStatus): {Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}}
+	huma.Register(c.api, op, func(ctx context.Context, in *I) (*body[any], error) {
+		out, err := handle(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return &body[any]{out.Body}, nil
+	})
+}
+
 type none struct{}
 
 func done(err error) (*none, error) {
@@ -218,7 +234,7 @@ type link struct {
 }
 
 func (c *Client) generalRoutes() {
-	huma.Register(c.api, op("hello", http.MethodGet, "hello", "Get the program's version and its start", http.StatusOK),
+	register(c, op("hello", http.MethodGet, "hello", "Get the program's version and its start", http.StatusOK),
 		func(context.Context, *struct{}) (*body[hello], error) {
 			url := ""
 			if c.cfg.URL != nil {
@@ -230,7 +246,7 @@ func (c *Client) generalRoutes() {
 			}, nil)
 		})
 	c.tabRoutes()
-	huma.Register(c.api, op("link", http.MethodPost, "links", "Make a one-time link for a browser, valid for a minute", http.StatusOK),
+	register(c, op("link", http.MethodPost, "links", "Make a one-time link for a browser, valid for a minute", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[link], error) {
 			if err := ownCaller(ctx); err != nil { // the browser would get a token that outlives the caller's
 				return nil, err
@@ -241,7 +257,7 @@ func (c *Client) generalRoutes() {
 			}
 			return answer(link{url}, nil)
 		})
-	huma.Register(c.api, op("listDirectories", http.MethodGet, "directories", "List the subdirectories of a directory of this machine, for a directory picker", http.StatusOK),
+	register(c, op("listDirectories", http.MethodGet, "directories", "List the subdirectories of a directory of this machine, for a directory picker", http.StatusOK),
 		func(_ context.Context, in *struct {
 			Path string `query:"path" maxLength:"4096"`
 		},
@@ -256,7 +272,7 @@ func (c *Client) generalRoutes() {
 			c.cfg.Activate()
 			return &none{}, nil
 		})
-	huma.Register(c.api, op("makeDemo", http.MethodPost, "demo", "Make the sample project of the demo agent, unless it is there", http.StatusOK),
+	register(c, op("makeDemo", http.MethodPost, "demo", "Make the sample project of the demo agent, unless it is there", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[demo], error) {
 			path, err := c.cfg.Sample(ctx)
 			return answer(demo{path}, err)
@@ -313,7 +329,7 @@ func (c *Client) directories(path string) (directoryList, error) {
 
 func (c *Client) sessionRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("listSessions", http.MethodGet, "sessions", "List the sessions, the most recent first", http.StatusOK),
+	register(c, op("listSessions", http.MethodGet, "sessions", "List the sessions, the most recent first", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Limit    int    `query:"limit" default:"200" minimum:"1" maximum:"1000"`
 			Before   string `query:"before" maxLength:"100"`
@@ -324,17 +340,17 @@ func (c *Client) sessionRoutes() {
 		})
 	create := op("createSession", http.MethodPost, "sessions", "Make a session and start its agent, with a first prompt where one is given", http.StatusCreated)
 	create.MaxBodyBytes = maxPrompt
-	huma.Register(c.api, create,
+	register(c, create,
 		func(ctx context.Context, in *body[session.New]) (*body[session.Session], error) {
 			return answer(s.Create(ctx, in.Body))
 		})
-	huma.Register(c.api, op("getSession", http.MethodGet, "sessions/{id}", "Get one session", http.StatusOK),
+	register(c, op("getSession", http.MethodGet, "sessions/{id}", "Get one session", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Session], error) {
 			return answer(s.Look(ctx, in.ID))
 		})
 	change := op("changeSession", http.MethodPatch, "sessions/{id}", "Change the properties of a session that a person may change", http.StatusOK)
 	change.MaxBodyBytes = maxDraft
-	huma.Register(c.api, change,
+	register(c, change,
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body session.Patch
@@ -342,7 +358,7 @@ func (c *Client) sessionRoutes() {
 		) (*body[session.Session], error) {
 			return answer(s.Change(ctx, in.ID, in.Body))
 		})
-	huma.Register(c.api, op("listEntries", http.MethodGet, "sessions/{id}/entries", "List the entries of a transcript, from its end", http.StatusOK),
+	register(c, op("listEntries", http.MethodGet, "sessions/{id}/entries", "List the entries of a transcript, from its end", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID     string `path:"id" maxLength:"64"`
 			Before int64  `query:"before" minimum:"0"`
@@ -383,7 +399,7 @@ func (c *Client) turnRoutes() {
 	s := c.cfg.Sessions
 	prompt := op("prompt", http.MethodPost, "sessions/{id}/prompt", "Send a prompt: begin a turn, or queue the prompt", http.StatusAccepted)
 	prompt.MaxBodyBytes = maxPrompt
-	huma.Register(c.api, prompt, func(ctx context.Context, in *struct {
+	register(c, prompt, func(ctx context.Context, in *struct {
 		ID   string `path:"id" maxLength:"64"`
 		Body struct {
 			Message string `json:"message" doc:"Text of the prompt; may be empty when there are attachments"`
@@ -400,7 +416,7 @@ func (c *Client) turnRoutes() {
 		func(ctx context.Context, in *byID) (*none, error) { return done(s.Cancel(ctx, in.ID)) })
 	huma.Register(c.api, op("restart", http.MethodPost, "sessions/{id}/restart", "Restart the agent of a session", http.StatusAccepted),
 		func(ctx context.Context, in *byID) (*none, error) { return done(s.Restart(ctx, in.ID)) })
-	huma.Register(c.api, op("setConfig", http.MethodPost, "sessions/{id}/config", "Change a config option of the agent; answers with the session when the agent has answered", http.StatusOK),
+	register(c, op("setConfig", http.MethodPost, "sessions/{id}/config", "Change a config option of the agent; answers with the session when the agent has answered", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body struct {
@@ -433,12 +449,12 @@ func surface(name string) string {
 
 func (c *Client) requestRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("inbox", http.MethodGet, "inbox", "List the requests that wait for a person", http.StatusOK),
+	register(c, op("inbox", http.MethodGet, "inbox", "List the requests that wait for a person", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[inboxPage], error) {
 			list, err := s.Requests().Waiting(ctx)
 			return answer(inboxPage{Items: list, Questions: requests.QuestionsOf(list)}, err)
 		})
-	huma.Register(c.api, op("findRequests", http.MethodGet, "requests", "Find requests by a prefix of their id, also ended requests, the newest first; at most 10", http.StatusOK),
+	register(c, op("findRequests", http.MethodGet, "requests", "Find requests by a prefix of their id, also ended requests, the newest first; at most 10", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Begins string `query:"begins" required:"true" minLength:"4" maxLength:"64" doc:"The request's id, or a prefix of it"`
 		},

@@ -29,7 +29,7 @@ type Audit struct {
 // accessRoutes adds the routes about tokens and the audit.
 func (c *Client) accessRoutes() {
 	c.tokenRoutes()
-	huma.Register(c.api, op("audit", http.MethodGet, "audit", "List the last calls of the API on this machine, without calls of the window, calls over the private socket, and calls that only wait for events", http.StatusOK),
+	register(c, op("audit", http.MethodGet, "audit", "List the last calls of the API on this machine, without calls of the window, calls over the private socket, and calls that only wait for events", http.StatusOK),
 		func(_ context.Context, in *struct {
 			After int64 `query:"after" minimum:"0" doc:"Only calls after this seq; 0 = the last calls"`
 			Limit int   `query:"limit" default:"200" minimum:"1" maximum:"2000"`
@@ -38,9 +38,9 @@ func (c *Client) accessRoutes() {
 			list, more := c.cfg.Access.Calls(in.After, in.Limit)
 			return answer(Audit{Items: list, More: more, Kept: keptCalls}, c.cfg.Access.auditLost)
 		})
-	huma.Register(c.api, op("getLocalApi", http.MethodGet, "local-api", "Tell whether the API is served on this machine, and at which URL", http.StatusOK),
+	register(c, op("getLocalApi", http.MethodGet, "local-api", "Tell whether the API is served on this machine, and at which URL", http.StatusOK),
 		func(context.Context, *struct{}) (*body[LocalAPI], error) { return answer(c.cfg.Local(), nil) })
-	huma.Register(c.api, op("switchLocalApi", http.MethodPut, "local-api", "Start or stop serving the API on this machine", http.StatusOK),
+	register(c, op("switchLocalApi", http.MethodPut, "local-api", "Start or stop serving the API on this machine", http.StatusOK),
 		func(ctx context.Context, in *body[localAPIWish]) (*body[LocalAPI], error) {
 			if err := ownCaller(ctx); err != nil {
 				return nil, err
@@ -50,11 +50,11 @@ func (c *Client) accessRoutes() {
 }
 
 func (c *Client) tokenRoutes() {
-	huma.Register(c.api, op("listTokens", http.MethodGet, "tokens", "List the tokens that people have made for the API on this machine", http.StatusOK),
+	register(c, op("listTokens", http.MethodGet, "tokens", "List the tokens that people have made for the API on this machine", http.StatusOK),
 		func(context.Context, *struct{}) (*body[tokenList], error) {
 			return answer(tokenList{c.cfg.Access.Tokens()}, c.cfg.Access.tokensLost)
 		})
-	huma.Register(c.api, op("makeToken", http.MethodPost, "tokens", "Make a token; the token itself is returned once", http.StatusCreated),
+	register(c, op("makeToken", http.MethodPost, "tokens", "Make a token; the token itself is returned once", http.StatusCreated),
 		func(ctx context.Context, in *body[NewToken]) (*body[MadeToken], error) {
 			if err := ownCaller(ctx); err != nil {
 				return nil, err

@@ -21,7 +21,7 @@ type installWish struct {
 
 // agentRoutes adds the routes for the Agents screen and deskhand doctor.
 func (c *Client) agentRoutes() {
-	huma.Register(c.api, op("listAgents", http.MethodGet, "agents", "List the agents of this machine", http.StatusOK),
+	register(c, op("listAgents", http.MethodGet, "agents", "List the agents of this machine", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			All     bool `query:"all" doc:"Include the agents of the catalogue that are not on this machine"`
 			Settled bool `query:"settled" doc:"Wait until the login shell has been read, up to 10 s; before that, an installed agent may seem missing"`
@@ -38,7 +38,7 @@ func (c *Client) agentRoutes() {
 			return answer(out, nil)
 		})
 	install := op("installAgent", http.MethodPost, "agents/{id}/install", "Begin to install an agent; events report the progress", http.StatusAccepted)
-	huma.Register(c.api, install,
+	register(c, install,
 		func(_ context.Context, in *struct {
 			ID   string       `path:"id" maxLength:"64"`
 			Body *installWish `required:"false"`
@@ -54,7 +54,7 @@ func (c *Client) agentRoutes() {
 		func(ctx context.Context, in *byID) (*none, error) {
 			return done(c.cfg.Roster.CancelInstall(ctx, in.ID))
 		})
-	huma.Register(c.api, op("rollbackAgent", http.MethodPost, "agents/{id}/rollback", "Go back to the previous version of an agent", http.StatusOK),
+	register(c, op("rollbackAgent", http.MethodPost, "agents/{id}/rollback", "Go back to the previous version of an agent", http.StatusOK),
 		func(_ context.Context, in *byID) (*body[agents.Agent], error) {
 			return answer(c.cfg.Roster.Rollback(in.ID))
 		})
@@ -62,11 +62,11 @@ func (c *Client) agentRoutes() {
 		func(_ context.Context, in *byID) (*none, error) {
 			return done(c.cfg.Roster.Uninstall(in.ID))
 		})
-	huma.Register(c.api, op("testAgent", http.MethodPost, "agents/{id}/test", "Test an agent: start it, ask for a session, and end it. Ending the call ends the test", http.StatusOK),
+	register(c, op("testAgent", http.MethodPost, "agents/{id}/test", "Test an agent: start it, ask for a session, and end it. Ending the call ends the test", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[agents.Report], error) {
 			return answer(c.cfg.Roster.Test(ctx, in.ID))
 		})
-	huma.Register(c.api, op("planInstall", http.MethodPost, "agents/{id}/plan", "Get the packages and the size of an installation, without installing. Ending the call ends the plan", http.StatusOK),
+	register(c, op("planInstall", http.MethodPost, "agents/{id}/plan", "Get the packages and the size of an installation, without installing. Ending the call ends the plan", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string       `path:"id" maxLength:"64"`
 			Body *installWish `required:"false"`
@@ -84,11 +84,11 @@ func (c *Client) agentRoutes() {
 
 // definitionRoutes adds the routes for the form of a person's own agent.
 func (c *Client) definitionRoutes() {
-	huma.Register(c.api, op("getDefinition", http.MethodGet, "agents/{id}/definition", "Get the definition of an agent in agents.json", http.StatusOK),
+	register(c, op("getDefinition", http.MethodGet, "agents/{id}/definition", "Get the definition of an agent in agents.json", http.StatusOK),
 		func(_ context.Context, in *byID) (*body[agents.Definition], error) {
 			return answer(c.cfg.Roster.Definition(in.ID))
 		})
-	huma.Register(c.api, op("putDefinition", http.MethodPut, "agents/{id}/definition", "Write the definition of an agent to agents.json; the rest of the file stays as it is", http.StatusOK),
+	register(c, op("putDefinition", http.MethodPut, "agents/{id}/definition", "Write the definition of an agent to agents.json; the rest of the file stays as it is", http.StatusOK),
 		func(_ context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body agents.Definition
@@ -101,7 +101,7 @@ func (c *Client) definitionRoutes() {
 		func(_ context.Context, in *byID) (*none, error) {
 			return done(c.cfg.Roster.Undefine(in.ID)) //nolint:contextcheck // as above
 		})
-	huma.Register(c.api, op("testDefinition", http.MethodPost, "agents/test", "Test a definition that is not stored, as testAgent tests an agent. Ending the call ends the test", http.StatusOK),
+	register(c, op("testDefinition", http.MethodPost, "agents/test", "Test a definition that is not stored, as testAgent tests an agent. Ending the call ends the test", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Body struct {
 				Definition agents.Definition `json:"definition"`

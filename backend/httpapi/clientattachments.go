@@ -26,7 +26,7 @@ import (
 func (c *Client) attachmentRoutes() {
 	s, a := c.cfg.Sessions, c.cfg.Attachments
 	c.bytesIn()
-	huma.Register(c.api, op("getAttachment", http.MethodGet, "attachments/{id}", "Get the record of an attachment", http.StatusOK),
+	register(c, op("getAttachment", http.MethodGet, "attachments/{id}", "Get the record of an attachment", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[transcript.Attachment], error) {
 			return answer(a.Get(ctx, in.ID))
 		})
@@ -35,7 +35,7 @@ func (c *Client) attachmentRoutes() {
 		[]*huma.Param{flagInQuery("download", "Make a browser save the file instead of showing it")}, c.content)
 	c.bytesOut("attachmentThumbnail", "attachments/{id}/thumbnail", "Get a thumbnail of an image", "A PNG, at most 256 pixels wide and high.", nil, c.thumbnail)
 	c.bytesOut("blob", "blobs/{id}", "Get the bytes of a blob by their SHA-256", "Streamed, with ranges.", nil, c.blob)
-	huma.Register(c.api, op("listFiles", http.MethodGet, "sessions/{id}/files", "List the files of a session, the newest first", http.StatusOK),
+	register(c, op("listFiles", http.MethodGet, "sessions/{id}/files", "List the files of a session, the newest first", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID     string `path:"id" maxLength:"64"`
 			Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"1000"`
@@ -44,7 +44,7 @@ func (c *Client) attachmentRoutes() {
 		) (*body[session.Page[session.SessionFile]], error) {
 			return answer(s.SessionFiles(ctx, in.ID, in.Before, in.Limit))
 		})
-	huma.Register(c.api, op("findPaths", http.MethodGet, "sessions/{id}/paths", "Find files of a session's directory by some of their letters", http.StatusOK),
+	register(c, op("findPaths", http.MethodGet, "sessions/{id}/paths", "Find files of a session's directory by some of their letters", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID    string `path:"id" maxLength:"64"`
 			Q     string `query:"q" maxLength:"500" doc:"Letters of the path in their order; empty for the top level"`
@@ -53,7 +53,7 @@ func (c *Client) attachmentRoutes() {
 		) (*body[attachments.FoundPaths], error) {
 			return answer(a.FindPaths(ctx, in.ID, "", in.Q, in.Limit))
 		})
-	huma.Register(c.api, op("findPathsIn", http.MethodGet, "paths", "Find files of a directory of this machine by some of their letters, before there is a session", http.StatusOK),
+	register(c, op("findPathsIn", http.MethodGet, "paths", "Find files of a directory of this machine by some of their letters, before there is a session", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Cwd   string `query:"cwd" required:"true" minLength:"1" maxLength:"4096"`
 			Q     string `query:"q" maxLength:"500" doc:"Letters of the path in their order; empty for the top level"`

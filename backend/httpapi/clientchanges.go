@@ -15,7 +15,7 @@ const maxChosen = 8 << 20
 // changeRoutes adds the routes about the agents' changes and their undo.
 func (c *Client) changeRoutes() {
 	changes := c.cfg.Undo
-	huma.Register(c.api, op("changes", http.MethodGet, "sessions/{id}/changes", "List the changes of agents in the directory: of one turn (the newest by default), or since the start", http.StatusOK),
+	register(c, op("changes", http.MethodGet, "sessions/{id}/changes", "List the changes of agents in the directory: of one turn (the newest by default), or since the start", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID string `path:"id" maxLength:"64"`
 			undo.ChangeScope
@@ -23,11 +23,11 @@ func (c *Client) changeRoutes() {
 		) (*body[undo.Changes], error) {
 			return answer(changes.Changes(ctx, in.ID, in.ChangeScope))
 		})
-	huma.Register(c.api, op("changeStat", http.MethodGet, "sessions/{id}/changes/stat", "Get the size of the changes of all turns", http.StatusOK),
+	register(c, op("changeStat", http.MethodGet, "sessions/{id}/changes/stat", "Get the size of the changes of all turns", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[undo.ChangeStat], error) {
 			return answer(changes.Stat(ctx, in.ID))
 		})
-	huma.Register(c.api, op("fileChanges", http.MethodGet, "sessions/{id}/changes/file", "Get the changes of one file", http.StatusOK),
+	register(c, op("fileChanges", http.MethodGet, "sessions/{id}/changes/file", "Get the changes of one file", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID string `path:"id" maxLength:"64"`
 			undo.ChangeScope
@@ -48,7 +48,7 @@ func (c *Client) changeRoutes() {
 		})
 	revert := op("revertChanges", http.MethodPost, "sessions/{id}/changes/revert", "Revert hunks and whole files", http.StatusOK)
 	revert.MaxBodyBytes = maxChosen
-	huma.Register(c.api, revert,
+	register(c, revert,
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body undo.RevertChanges
@@ -56,7 +56,7 @@ func (c *Client) changeRoutes() {
 		) (*body[undo.Restored], error) {
 			return answer(changes.Revert(ctx, in.ID, in.Body))
 		})
-	huma.Register(c.api, op("restoreTurn", http.MethodPost, "sessions/{id}/changes/restore", "Revert all changes of a turn, or preview the revert", http.StatusOK),
+	register(c, op("restoreTurn", http.MethodPost, "sessions/{id}/changes/restore", "Revert all changes of a turn, or preview the revert", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body undo.RestoreTurn
@@ -64,7 +64,7 @@ func (c *Client) changeRoutes() {
 		) (*body[undo.Restored], error) {
 			return answer(changes.RestoreTurn(ctx, in.ID, in.Body))
 		})
-	huma.Register(c.api, op("undoRestoration", http.MethodPost, "sessions/{id}/changes/restorations/{restoration}/undo", "Undo a revert or a restoration", http.StatusOK),
+	register(c, op("undoRestoration", http.MethodPost, "sessions/{id}/changes/restorations/{restoration}/undo", "Undo a revert or a restoration", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID          string `path:"id" maxLength:"64"`
 			Restoration string `path:"restoration" maxLength:"64"`

@@ -38,7 +38,7 @@ type executableList struct {
 // trustRoutes adds the routes about the approvals in a directory.
 func (c *Client) trustRoutes() {
 	gate := c.cfg.Launch
-	huma.Register(c.api, op("listTrust", http.MethodGet, "trust", "List a directory's executables (MCP servers, skills), with their approvals", http.StatusOK),
+	register(c, op("listTrust", http.MethodGet, "trust", "List a directory's executables (MCP servers, skills), with their approvals", http.StatusOK),
 		func(ctx context.Context, in *InDirectory) (*body[executableList], error) {
 			list, err := gate.Executables(ctx, in.Directory)
 			if list == nil {
@@ -71,13 +71,13 @@ func (c *Client) trustRoutes() {
 func (c *Client) mcpRoutes() {
 	const path = "config/mcp"
 	gate := c.cfg.Launch
-	huma.Register(c.api, op("listMcpServers", http.MethodGet, path, "List the MCP servers of a directory, with secrets hidden", http.StatusOK),
+	register(c, op("listMcpServers", http.MethodGet, path, "List the MCP servers of a directory, with secrets hidden", http.StatusOK),
 		func(ctx context.Context, in *InDirectory) (*body[launch.MCPServers], error) {
 			return answer(gate.Servers(ctx, in.Directory))
 		})
 	put := op("putMcpServer", http.MethodPut, path, "Store an MCP server, which approves it", http.StatusOK)
 	put.MaxBodyBytes = config.MaxEntry
-	huma.Register(c.api, put,
+	register(c, put,
 		func(ctx context.Context, in *struct {
 			SeenEntry
 
@@ -92,7 +92,7 @@ func (c *Client) mcpRoutes() {
 		})
 	test := op("testMcpServer", http.MethodPost, path+"/test", "Start or call an MCP server and list its tools. Ending the call ends the test", http.StatusOK)
 	test.MaxBodyBytes = config.MaxEntry
-	huma.Register(c.api, test,
+	register(c, test,
 		func(ctx context.Context, in *struct {
 			SeenEntry
 

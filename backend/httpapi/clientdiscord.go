@@ -34,7 +34,7 @@ func nameSchema(t reflect.Type, hint string) string {
 
 // discordRoutes adds the routes of Discord, which never return the bot's token.
 func (c *Client) discordRoutes() {
-	huma.Register(c.api, op("discord", http.MethodGet, "discord", "Get the bot, the people whom the bot hears, and the bound channels", http.StatusOK),
+	register(c, op("discord", http.MethodGet, "discord", "Get the bot, the people whom the bot hears, and the bound channels", http.StatusOK),
 		func(context.Context, *struct{}) (*body[discord.State], error) {
 			d, err := c.discord()
 			if err != nil {
@@ -42,7 +42,7 @@ func (c *Client) discordRoutes() {
 			}
 			return answer(d.State(), nil)
 		})
-	huma.Register(c.api, op("setUpDiscord", http.MethodPut, "discord", "Change the setup of Discord; a token is checked with Discord before it is kept", http.StatusOK),
+	register(c, op("setUpDiscord", http.MethodPut, "discord", "Change the setup of Discord; a token is checked with Discord before it is kept", http.StatusOK),
 		func(ctx context.Context, in *body[discord.Setup]) (*body[discord.State], error) {
 			return withDiscord(c, func(d *discord.Surface) (discord.State, error) { return d.SetUp(ctx, in.Body) })
 		})
@@ -54,15 +54,15 @@ func (c *Client) discordRoutes() {
 			}
 			return done(err)
 		})
-	huma.Register(c.api, op("checkDiscord", http.MethodPost, "discord/check", "Check the setup of Discord", http.StatusOK),
+	register(c, op("checkDiscord", http.MethodPost, "discord/check", "Check the setup of Discord", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[discord.Checked], error) {
 			return withDiscord(c, func(d *discord.Surface) (discord.Checked, error) { return d.Check(ctx) })
 		})
-	huma.Register(c.api, op("discordChannels", http.MethodGet, "discord/channels", "List the servers of the bot, and the channels that the bot sees", http.StatusOK),
+	register(c, op("discordChannels", http.MethodGet, "discord/channels", "List the servers of the bot, and the channels that the bot sees", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[discord.Servers], error) {
 			return withDiscord(c, func(d *discord.Surface) (discord.Servers, error) { return d.Channels(ctx) })
 		})
-	huma.Register(c.api, op("bindDiscord", http.MethodPut, "discord/bindings/{channel}", "Bind a channel to a session, or to a directory and an agent", http.StatusOK),
+	register(c, op("bindDiscord", http.MethodPut, "discord/bindings/{channel}", "Bind a channel to a session, or to a directory and an agent", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Channel string `path:"channel" maxLength:"30" doc:"Id of a channel or thread"`
 			Body    discord.Bind

@@ -13,7 +13,7 @@ import (
 // frameRoutes adds the routes about the wire, and other facts about a session's agent.
 func (c *Client) frameRoutes() {
 	i := c.cfg.Inspector
-	huma.Register(c.api, op("listFrames", http.MethodGet, "sessions/{id}/frames", "List the frames between Deskhand and the agent, from the journal", http.StatusOK),
+	register(c, op("listFrames", http.MethodGet, "sessions/{id}/frames", "List the frames between Deskhand and the agent, from the journal", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID     string  `path:"id" maxLength:"64"`
 			After  int64   `query:"after" default:"-1" minimum:"-1" doc:"Frames after this seq, ascending; absent = the newest frames first"`
@@ -48,11 +48,11 @@ func (c *Client) frameRoutes() {
 			}
 			return &plainText{Type: "application/json", Body: data}, nil
 		})
-	huma.Register(c.api, op("readStderr", http.MethodGet, "sessions/{id}/stderr", "Read the end of the agent's stderr", http.StatusOK),
+	register(c, op("readStderr", http.MethodGet, "sessions/{id}/stderr", "Read the end of the agent's stderr", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[inspect.Stderr], error) {
 			return answer(i.Stderr(ctx, in.ID))
 		})
-	huma.Register(c.api, op("given", http.MethodGet, "sessions/{id}/given", "Get the MCP servers that the agent got when its session was last opened, and the session's turns and plan", http.StatusOK),
+	register(c, op("given", http.MethodGet, "sessions/{id}/given", "Get the MCP servers that the agent got when its session was last opened, and the session's turns and plan", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[inspect.Given], error) {
 			return answer(i.Given(ctx, in.ID))
 		})

@@ -30,27 +30,27 @@ func (c *Client) lifecycleRoutes() {
 			}
 			return done(s.Delete(ctx, in.ID))
 		})
-	huma.Register(c.api, op("restoreSession", http.MethodPost, "sessions/{id}/restore", "Restore a deleted session", http.StatusOK),
+	register(c, op("restoreSession", http.MethodPost, "sessions/{id}/restore", "Restore a deleted session", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Session], error) {
 			return answer(s.Restore(ctx, in.ID))
 		})
-	huma.Register(c.api, op("branch", http.MethodGet, "sessions/{id}/branch", "Get the branch that is checked out in a session's directory", http.StatusOK),
+	register(c, op("branch", http.MethodGet, "sessions/{id}/branch", "Get the branch that is checked out in a session's directory", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[worktrees.Branch], error) {
 			return answer(c.cfg.Worktrees.Branch(ctx, in.ID))
 		})
-	huma.Register(c.api, op("starters", http.MethodGet, "starters", "Get the properties of a directory of this machine that suggest a first message", http.StatusOK),
+	register(c, op("starters", http.MethodGet, "starters", "Get the properties of a directory of this machine that suggest a first message", http.StatusOK),
 		func(_ context.Context, in *struct {
 			Cwd string `query:"cwd" required:"true" maxLength:"4096"`
 		},
 		) (*body[starters.Starters], error) {
 			return answer(starters.In(in.Cwd))
 		})
-	huma.Register(c.api, op("listWorkspaces", http.MethodGet, "workspaces", "List the directories of all sessions, the most recently used first", http.StatusOK),
+	register(c, op("listWorkspaces", http.MethodGet, "workspaces", "List the directories of all sessions, the most recently used first", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[session.Page[workspace.KnownWorkspace]], error) {
 			items, err := w.List(ctx)
 			return answer(session.Page[workspace.KnownWorkspace]{Items: items}, err)
 		})
-	huma.Register(c.api, op("relinkWorkspace", http.MethodPost, "workspaces/{id}/relink", "Set the new path of a directory; its sessions follow", http.StatusOK),
+	register(c, op("relinkWorkspace", http.MethodPost, "workspaces/{id}/relink", "Set the new path of a directory; its sessions follow", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body struct {

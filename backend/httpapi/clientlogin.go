@@ -17,11 +17,11 @@ type loginWish struct {
 
 // loginRoutes adds the routes for signing in to an agent and out.
 func (c *Client) loginRoutes() {
-	huma.Register(c.api, op("loginMethods", http.MethodGet, "agents/{id}/login", "List the login methods of an agent. An agent that was not asked yet is started", http.StatusOK),
+	register(c, op("loginMethods", http.MethodGet, "agents/{id}/login", "List the login methods of an agent. An agent that was not asked yet is started", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[agents.LoginMethods], error) {
 			return answer(c.cfg.Roster.Logins().Methods(ctx, in.ID))
 		})
-	huma.Register(c.api, op("beginLogin", http.MethodPost, "agents/{id}/login", "Begin a login; events report the progress", http.StatusAccepted),
+	register(c, op("beginLogin", http.MethodPost, "agents/{id}/login", "Begin a login; events report the progress", http.StatusAccepted),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body loginWish
@@ -29,7 +29,7 @@ func (c *Client) loginRoutes() {
 		) (*body[roster.Login], error) {
 			return answer(c.cfg.Roster.Logins().Begin(ctx, in.ID, in.Body.Method, in.Body.Values))
 		})
-	huma.Register(c.api, op("signedIn", http.MethodPost, "agents/{id}/signed-in", "Report that somebody has signed in by other means: the login is checked, then refused prompts are retried; events report the progress", http.StatusAccepted),
+	register(c, op("signedIn", http.MethodPost, "agents/{id}/signed-in", "Report that somebody has signed in by other means: the login is checked, then refused prompts are retried; events report the progress", http.StatusAccepted),
 		func(ctx context.Context, in *byID) (*body[roster.Login], error) {
 			return answer(c.cfg.Roster.Logins().SignedIn(ctx, in.ID))
 		})
@@ -37,7 +37,7 @@ func (c *Client) loginRoutes() {
 		func(ctx context.Context, in *byID) (*none, error) {
 			return done(c.cfg.Roster.Logins().Logout(ctx, in.ID))
 		})
-	huma.Register(c.api, op("getLogin", http.MethodGet, "logins/{id}", "Get a login of this run of the program", http.StatusOK),
+	register(c, op("getLogin", http.MethodGet, "logins/{id}", "Get a login of this run of the program", http.StatusOK),
 		func(_ context.Context, in *byID) (*body[roster.Login], error) {
 			return answer(c.cfg.Roster.Logins().Get(in.ID))
 		})

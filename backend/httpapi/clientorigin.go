@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"deskhand/backend/session"
 )
 
@@ -17,7 +15,7 @@ type summary struct {
 // of the text that such a session gets.
 func (c *Client) originRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("listAgentSessions", http.MethodGet, "agents/{id}/sessions", "List the agent's own conversations, as the agent reports them", http.StatusOK),
+	register(c, op("listAgentSessions", http.MethodGet, "agents/{id}/sessions", "List the agent's own conversations, as the agent reports them", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID        string `path:"id" maxLength:"64"`
 			Directory string `query:"directory" maxLength:"4096" doc:"Only conversations of this directory"`
@@ -26,15 +24,15 @@ func (c *Client) originRoutes() {
 		) (*body[session.AgentSessions], error) {
 			return answer(s.Imports().Sessions(ctx, in.ID, in.Directory, in.Before))
 		})
-	huma.Register(c.api, op("importSession", http.MethodPost, "sessions/import", "Import a conversation of an agent as a session, or find the session that has it", http.StatusCreated),
+	register(c, op("importSession", http.MethodPost, "sessions/import", "Import a conversation of an agent as a session, or find the session that has it", http.StatusCreated),
 		func(ctx context.Context, in *body[session.Import]) (*body[session.Session], error) {
 			return answer(s.Imports().Take(ctx, in.Body))
 		})
-	huma.Register(c.api, op("forkSession", http.MethodPost, "sessions/{id}/fork", "Fork a session: make a second session that continues from the first", http.StatusCreated),
+	register(c, op("forkSession", http.MethodPost, "sessions/{id}/fork", "Fork a session: make a second session that continues from the first", http.StatusCreated),
 		func(ctx context.Context, in *byID) (*body[session.Session], error) {
 			return answer(s.Fork(ctx, in.ID))
 		})
-	huma.Register(c.api, op("branchSession", http.MethodPost, "sessions/{id}/branch", "Make a session that continues from before a message, which becomes its draft together with what was said before as a file; no agent starts until the draft is sent", http.StatusCreated),
+	register(c, op("branchSession", http.MethodPost, "sessions/{id}/branch", "Make a session that continues from before a message, which becomes its draft together with what was said before as a file; no agent starts until the draft is sent", http.StatusCreated),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body struct {
@@ -46,7 +44,7 @@ func (c *Client) originRoutes() {
 		) (*body[session.Session], error) {
 			return answer(s.Branch(ctx, in.ID, in.Body.Turn, in.Body.Message))
 		})
-	huma.Register(c.api, op("continueSession", http.MethodPost, "sessions/{id}/continue", "Make a session for another agent, with a summary of this session as its draft", http.StatusCreated),
+	register(c, op("continueSession", http.MethodPost, "sessions/{id}/continue", "Make a session for another agent, with a summary of this session as its draft", http.StatusCreated),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body struct {
@@ -56,7 +54,7 @@ func (c *Client) originRoutes() {
 		) (*body[session.Session], error) {
 			return answer(s.Continuations().Begin(ctx, in.ID, in.Body.Agent))
 		})
-	huma.Register(c.api, op("summariseSession", http.MethodGet, "sessions/{id}/summary", "Get a summary of a session's transcript for another agent", http.StatusOK),
+	register(c, op("summariseSession", http.MethodGet, "sessions/{id}/summary", "Get a summary of a session's transcript for another agent", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[summary], error) {
 			text, err := s.Continuations().Summary(ctx, in.ID)
 			return answer(summary{text}, err)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"deskhand/backend/remotes"
 	"deskhand/backend/session"
 )
@@ -13,15 +11,15 @@ import (
 // placeRoutes registers the routes of the places where agents can run. No answer has a token.
 func (c *Client) placeRoutes() {
 	places := c.cfg.Remotes
-	huma.Register(c.api, op("listPlaces", http.MethodGet, "places", "List the places where agents can run: this machine, and remote runtimes", http.StatusOK),
+	register(c, op("listPlaces", http.MethodGet, "places", "List the places where agents can run: this machine, and remote runtimes", http.StatusOK),
 		func(context.Context, *struct{}) (*body[session.Page[remotes.Place]], error) {
 			return answer(session.Page[remotes.Place]{Items: places.List()}, nil)
 		})
-	huma.Register(c.api, op("addPlace", http.MethodPost, "places", "Add a remote runtime, and ask it for its software", http.StatusCreated),
+	register(c, op("addPlace", http.MethodPost, "places", "Add a remote runtime, and ask it for its software", http.StatusCreated),
 		func(ctx context.Context, in *body[remotes.NewPlace]) (*body[remotes.Place], error) {
 			return answer(places.Add(ctx, in.Body))
 		})
-	huma.Register(c.api, op("changePlace", http.MethodPatch, "places/{id}", "Change a remote runtime's name, URL or token", http.StatusOK),
+	register(c, op("changePlace", http.MethodPatch, "places/{id}", "Change a remote runtime's name, URL or token", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body remotes.PlacePatch
@@ -29,20 +27,20 @@ func (c *Client) placeRoutes() {
 		) (*body[remotes.Place], error) {
 			return answer(places.Change(ctx, in.ID, in.Body))
 		})
-	huma.Register(c.api, op("removePlace", http.MethodDelete, "places/{id}", "Forget a remote runtime that no session uses", http.StatusOK),
+	register(c, op("removePlace", http.MethodDelete, "places/{id}", "Forget a remote runtime that no session uses", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[remotes.PlaceRemoved], error) {
 			return answer(places.Remove(ctx, in.ID))
 		})
-	huma.Register(c.api, op("checkPlace", http.MethodPost, "places/{id}/check", "Check that a remote runtime answers and accepts its token, and which software it runs", http.StatusOK),
+	register(c, op("checkPlace", http.MethodPost, "places/{id}/check", "Check that a remote runtime answers and accepts its token, and which software it runs", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[remotes.Place], error) {
 			return answer(places.Check(ctx, in.ID))
 		})
-	huma.Register(c.api, op("listPlaceAgents", http.MethodGet, "places/{id}/agents", "List the agents that a remote runtime can start", http.StatusOK),
+	register(c, op("listPlaceAgents", http.MethodGet, "places/{id}/agents", "List the agents that a remote runtime can start", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Page[remotes.PlaceAgent]], error) {
 			list, err := places.Agents(ctx, in.ID)
 			return answer(session.Page[remotes.PlaceAgent]{Items: list}, err)
 		})
-	huma.Register(c.api, op("listPlaceDirectories", http.MethodGet, "places/{id}/directories", "List the subdirectories of a directory at a place, for a directory picker; a runtime may refuse", http.StatusOK),
+	register(c, op("listPlaceDirectories", http.MethodGet, "places/{id}/directories", "List the subdirectories of a directory at a place, for a directory picker; a runtime may refuse", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Path string `query:"path" maxLength:"4096"`

@@ -4,14 +4,12 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"deskhand/backend/processes"
 )
 
 // processRoutes adds the routes for the status bar and deskhand ps.
 func (c *Client) processRoutes() {
-	huma.Register(c.api, op("listProcesses", http.MethodGet, "processes", "List the processes that Deskhand has started, with their memory and processor time", http.StatusOK),
+	register(c, op("listProcesses", http.MethodGet, "processes", "List the processes that Deskhand has started, with their memory and processor time", http.StatusOK),
 		func(_ context.Context, in *struct {
 			PSS bool `query:"pss" doc:"Add the proportional set size, which counts shared memory once; slower"`
 		},

@@ -17,14 +17,14 @@ type queuePath struct {
 // queueRoutes adds the routes for the prompts that wait in a session; the prompt route adds to them.
 func (c *Client) queueRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("listQueue", http.MethodGet, "sessions/{id}/queue", "List the queued prompts, in their order", http.StatusOK),
+	register(c, op("listQueue", http.MethodGet, "sessions/{id}/queue", "List the queued prompts, in their order", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Page[session.QueueItem]], error) {
 			items, err := s.Queue(ctx, in.ID)
 			return answer(session.Page[session.QueueItem]{Items: items}, err)
 		})
 	change := op("changeQueued", http.MethodPatch, "sessions/{id}/queue/{item}", "Edit, move, hold, release or send a queued prompt", http.StatusOK)
 	change.MaxBodyBytes = maxPrompt
-	huma.Register(c.api, change,
+	register(c, change,
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Item string `path:"item" maxLength:"64"`
@@ -37,7 +37,7 @@ func (c *Client) queueRoutes() {
 		func(ctx context.Context, in *queuePath) (*none, error) {
 			return done(s.RemoveQueued(ctx, in.ID, in.Item))
 		})
-	huma.Register(c.api, op("restoreQueued", http.MethodPost, "sessions/{id}/queue/{item}/restore", "Restore a deleted prompt to the queue", http.StatusOK),
+	register(c, op("restoreQueued", http.MethodPost, "sessions/{id}/queue/{item}/restore", "Restore a deleted prompt to the queue", http.StatusOK),
 		func(ctx context.Context, in *queuePath) (*body[session.QueueItem], error) {
 			return answer(s.RestoreQueued(ctx, in.ID, in.Item))
 		})

@@ -17,7 +17,7 @@ import (
 
 // searchRoutes adds the routes for searching and exporting conversations.
 func (c *Client) searchRoutes() {
-	huma.Register(c.api, op("search", http.MethodGet, "search", "Search the transcripts of all sessions, the newest match first", http.StatusOK),
+	register(c, op("search", http.MethodGet, "search", "Search the transcripts of all sessions, the newest match first", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Query     string    `query:"q" required:"true" maxLength:"1000" doc:"Words that must all occur, the last as a prefix; \"a phrase\"; -excluded"`
 			Agent     string    `query:"agent" maxLength:"64"`

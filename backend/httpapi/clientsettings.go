@@ -4,18 +4,16 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"deskhand/backend/settings"
 )
 
 // settingsRoutes adds the routes for the Settings screen.
 func (c *Client) settingsRoutes() {
-	huma.Register(c.api, op("getSettings", http.MethodGet, "settings", "Get the settings of the program", http.StatusOK),
+	register(c, op("getSettings", http.MethodGet, "settings", "Get the settings of the program", http.StatusOK),
 		func(context.Context, *struct{}) (*body[settings.Settings], error) {
 			return answer(c.cfg.Settings.Get(), nil)
 		})
-	huma.Register(c.api, op("changeSettings", http.MethodPatch, "settings", "Change settings; absent settings stay as they are", http.StatusOK),
+	register(c, op("changeSettings", http.MethodPatch, "settings", "Change settings; absent settings stay as they are", http.StatusOK),
 		func(_ context.Context, in *body[settings.SettingsPatch]) (*body[settings.Settings], error) {
 			return answer(c.cfg.Settings.Change(in.Body))
 		})

@@ -4,19 +4,17 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"deskhand/backend/shells"
 )
 
 // shellRoutes adds the routes about the person's terminals. terminalRoutes has those for their input and output.
 func (c *Client) shellRoutes() {
 	s := c.cfg.Shells
-	huma.Register(c.api, op("listShells", http.MethodGet, "sessions/{id}/shells", "List the person's terminals of a session", http.StatusOK),
+	register(c, op("listShells", http.MethodGet, "sessions/{id}/shells", "List the person's terminals of a session", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[shells.ShellList], error) {
 			return answer(s.List(ctx, in.ID))
 		})
-	huma.Register(c.api, op("openShell", http.MethodPost, "sessions/{id}/shells", "Start the person's own shell in a terminal", http.StatusCreated),
+	register(c, op("openShell", http.MethodPost, "sessions/{id}/shells", "Start the person's own shell in a terminal", http.StatusCreated),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body shells.NewShell

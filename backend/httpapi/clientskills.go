@@ -20,13 +20,13 @@ type skillText struct {
 func (c *Client) skillRoutes() {
 	const path = "config/skills"
 	gate := c.cfg.Launch
-	huma.Register(c.api, op("listSkills", http.MethodGet, path, "List the skills of a directory, without fetching any source", http.StatusOK),
+	register(c, op("listSkills", http.MethodGet, path, "List the skills of a directory, without fetching any source", http.StatusOK),
 		func(ctx context.Context, in *InDirectory) (*body[launch.SkillList], error) {
 			return answer(gate.Skills(ctx, in.Directory))
 		})
 	put := op("putSkill", http.MethodPut, path, "Store an entry, which approves the sources of its skills", http.StatusOK)
 	put.MaxBodyBytes = config.MaxEntry
-	huma.Register(c.api, put,
+	register(c, put,
 		func(ctx context.Context, in *struct {
 			NamedEntry
 
@@ -39,11 +39,11 @@ func (c *Client) skillRoutes() {
 		func(ctx context.Context, in *NamedEntry) (*none, error) {
 			return done(gate.DeleteSkill(ctx, in.Directory, in.Name))
 		})
-	huma.Register(c.api, op("fetchSkill", http.MethodPost, path+"/fetch", "Fetch the sources of an approved entry again, at the commits that their refs name now. Ending the call ends the fetch", http.StatusOK),
+	register(c, op("fetchSkill", http.MethodPost, path+"/fetch", "Fetch the sources of an approved entry again, at the commits that their refs name now. Ending the call ends the fetch", http.StatusOK),
 		func(ctx context.Context, in *NamedEntry) (*body[launch.SkillEntry], error) {
 			return answer(gate.FetchSkill(ctx, in.Directory, in.Name))
 		})
-	huma.Register(c.api, op("readSkillFile", http.MethodGet, path+"/file", "Read a text file of a skill, at most 256 KiB", http.StatusOK),
+	register(c, op("readSkillFile", http.MethodGet, path+"/file", "Read a text file of a skill, at most 256 KiB", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			NamedEntry
 

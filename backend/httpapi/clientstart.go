@@ -4,15 +4,13 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"deskhand/backend/startmode"
 )
 
 // startRoutes adds the routes about the mode and the model of new conversations.
 func (c *Client) startRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("getStart", http.MethodGet, "agents/{id}/start", "Get the mode and the model in which new conversations with an agent begin, and the other modes and models", http.StatusOK),
+	register(c, op("getStart", http.MethodGet, "agents/{id}/start", "Get the mode and the model in which new conversations with an agent begin, and the other modes and models", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID    string `path:"id" maxLength:"64"`
 			Cwd   string `query:"cwd" maxLength:"4096" doc:"Directory of the conversation; absent = the choice for all directories without a choice of their own"`
@@ -22,7 +20,7 @@ func (c *Client) startRoutes() {
 		) (*body[startmode.StartMode], error) {
 			return answer(s.Starts().For(ctx, in.ID, in.Place, in.Cwd, in.Mode))
 		})
-	huma.Register(c.api, op("chooseStart", http.MethodPut, "agents/{id}/start", "Choose the mode and the model in which new conversations with an agent begin; an absent choice is removed", http.StatusOK),
+	register(c, op("chooseStart", http.MethodPut, "agents/{id}/start", "Choose the mode and the model in which new conversations with an agent begin; an absent choice is removed", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID    string `path:"id" maxLength:"64"`
 			Cwd   string `query:"cwd" maxLength:"4096" doc:"Directory of the conversation; absent = the choice for all directories without a choice of their own"`

@@ -17,19 +17,19 @@ import (
 // storageRoutes adds the routes about the data directory and its verification.
 func (c *Client) storageRoutes() {
 	m := c.cfg.Maintenance
-	huma.Register(c.api, op("storage", http.MethodGet, "storage", "Get the stored data's size on the disk", http.StatusOK),
+	register(c, op("storage", http.MethodGet, "storage", "Get the stored data's size on the disk", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[maintenance.Storage], error) {
 			return answer(m.Storage(ctx))
 		})
-	huma.Register(c.api, op("storageParts", http.MethodGet, "storage/parts", "Get the size of each part of the data directory. Reads the whole directory, which may take seconds", http.StatusOK),
+	register(c, op("storageParts", http.MethodGet, "storage/parts", "Get the size of each part of the data directory. Reads the whole directory, which may take seconds", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[storageParts], error) {
 			return answer(partsOf(ctx, c.cfg.Data))
 		})
-	huma.Register(c.api, op("compact", http.MethodPost, "storage/compact", "Begin to return unused space to the disk; getting the storage reports the progress", http.StatusAccepted),
+	register(c, op("compact", http.MethodPost, "storage/compact", "Begin to return unused space to the disk; getting the storage reports the progress", http.StatusAccepted),
 		func(context.Context, *struct{}) (*body[maintenance.Work], error) {
 			return answer(m.Compact()) //nolint:contextcheck // the work outlives the call
 		})
-	huma.Register(c.api, op("exportAll", http.MethodPost, "storage/export", "Begin to write every session to a zip archive in a directory of this machine", http.StatusAccepted),
+	register(c, op("exportAll", http.MethodPost, "storage/export", "Begin to write every session to a zip archive in a directory of this machine", http.StatusAccepted),
 		func(_ context.Context, in *body[exportWish]) (*body[maintenance.Work], error) {
 			return answer(c.cfg.Exports.All(in.Body.Path))
 		})
@@ -38,11 +38,11 @@ func (c *Client) storageRoutes() {
 			m.CancelWork()
 			return &none{}, nil
 		})
-	huma.Register(c.api, op("verify", http.MethodPost, "verify", "Begin to verify the stored data against its journal; one verification at a time", http.StatusAccepted),
+	register(c, op("verify", http.MethodPost, "verify", "Begin to verify the stored data against its journal; one verification at a time", http.StatusAccepted),
 		func(_ context.Context, in *body[maintenance.Verify]) (*body[maintenance.Verification], error) {
 			return answer(m.Verify(in.Body))
 		})
-	huma.Register(c.api, op("verification", http.MethodGet, "verify", "Get the progress of the verification, or the findings of the last one", http.StatusOK),
+	register(c, op("verification", http.MethodGet, "verify", "Get the progress of the verification, or the findings of the last one", http.StatusOK),
 		func(context.Context, *struct{}) (*body[maintenance.Verification], error) {
 			return answer(m.Verification(), nil)
 		})

@@ -12,7 +12,7 @@ import (
 // stragglerRoutes adds the routes for ending the commands that a stopped turn has left running.
 func (c *Client) stragglerRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("listStragglers", http.MethodGet, "sessions/{id}/stragglers", "List the commands of stopped turns that still run", http.StatusOK),
+	register(c, op("listStragglers", http.MethodGet, "sessions/{id}/stragglers", "List the commands of stopped turns that still run", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.StragglerList], error) {
 			return answer(s.Stragglers().List(ctx, in.ID))
 		})

@@ -24,7 +24,7 @@ const maxTyped = 64 << 10
 // terminalRoutes adds the routes for a terminal in a window. Logins and people open terminals.
 func (c *Client) terminalRoutes() {
 	s := c.cfg.Shells
-	huma.Register(c.api, op("readTerminal", http.MethodGet, "terminals/{id}", "Read a program's output after a number of bytes; waits until there is some", http.StatusOK),
+	register(c, op("readTerminal", http.MethodGet, "terminals/{id}", "Read a program's output after a number of bytes; waits until there is some", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID          string  `path:"id" maxLength:"64"`
 			After       int64   `query:"after" minimum:"0" doc:"Number of output bytes that the caller has"`

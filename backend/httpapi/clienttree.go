@@ -103,7 +103,7 @@ type treeFound struct {
 // treeRoutes adds the routes about the files in a session's directories.
 func (c *Client) treeRoutes() {
 	path := inQuery("path", "Absolute, in one of the session's directories", true)
-	huma.Register(c.api, op("listTree", http.MethodGet, "sessions/{id}/tree", "List a directory of a session, or the session's directories", http.StatusOK),
+	register(c, op("listTree", http.MethodGet, "sessions/{id}/tree", "List a directory of a session, or the session's directories", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Path string `query:"path" maxLength:"4096" doc:"Absolute path; absent = the list of the session's directories"`
@@ -112,7 +112,7 @@ func (c *Client) treeRoutes() {
 			list, err := c.listTree(ctx, in.ID, in.Path)
 			return treeAnswer(list, err, in.Path)
 		})
-	huma.Register(c.api, op("previewFile", http.MethodGet, "sessions/{id}/tree/preview", "Get a preview of a file in a session's directories", http.StatusOK),
+	register(c, op("previewFile", http.MethodGet, "sessions/{id}/tree/preview", "Get a preview of a file in a session's directories", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Path string `query:"path" required:"true" maxLength:"4096"`
@@ -121,7 +121,7 @@ func (c *Client) treeRoutes() {
 			p, err := c.preview(ctx, in.ID, in.Path)
 			return treeAnswer(p, err, in.Path)
 		})
-	huma.Register(c.api, op("copyIntoTree", http.MethodPost, "sessions/{id}/tree/copy", "Copy files of this machine into a directory of a session", http.StatusOK),
+	register(c, op("copyIntoTree", http.MethodPost, "sessions/{id}/tree/copy", "Copy files of this machine into a directory of a session", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body treeCopy
@@ -130,7 +130,7 @@ func (c *Client) treeRoutes() {
 			out, err := c.copyIn(ctx, in.ID, in.Body)
 			return treeAnswer(out, err, in.Body.To)
 		})
-	huma.Register(c.api, op("findFiles", http.MethodPost, "sessions/{id}/tree/files", "Tell which of many paths are files in a session's directories", http.StatusOK),
+	register(c, op("findFiles", http.MethodPost, "sessions/{id}/tree/files", "Tell which of many paths are files in a session's directories", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body treeLook

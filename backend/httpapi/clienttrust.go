@@ -17,7 +17,7 @@ type approvalList struct {
 func (c *Client) approvalRoutes() {
 	gate := c.cfg.Launch
 	const path = "trust/approvals"
-	huma.Register(c.api, op("listApprovals", http.MethodGet, path, "List the approvals of directories, with their times", http.StatusOK),
+	register(c, op("listApprovals", http.MethodGet, path, "List the approvals of directories, with their times", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Directory string `query:"directory" maxLength:"4096" doc:"Absolute path of one directory; absent = all directories"`
 		},

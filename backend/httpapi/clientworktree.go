@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"deskhand/backend/session"
 	"deskhand/backend/worktrees"
 )
@@ -13,7 +11,7 @@ import (
 // worktreeRoutes adds the routes about the worktrees of sessions. A worktree is made together with its session.
 func (c *Client) worktreeRoutes() {
 	w := c.cfg.Worktrees
-	huma.Register(c.api, op("planWorktree", http.MethodGet, "worktrees/plan", "Describe the worktree that a new session in a directory would get, or the reason that there can be none", http.StatusOK),
+	register(c, op("planWorktree", http.MethodGet, "worktrees/plan", "Describe the worktree that a new session in a directory would get, or the reason that there can be none", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Cwd  string `query:"cwd" required:"true" minLength:"1" maxLength:"4096"`
 			Name string `query:"name" maxLength:"1000" doc:"Purpose of the worktree in a person's words; the branch is named after it"`
@@ -21,11 +19,11 @@ func (c *Client) worktreeRoutes() {
 		) (*body[worktrees.WorktreePlan], error) {
 			return answer(w.Plan(ctx, in.Cwd, in.Name))
 		})
-	huma.Register(c.api, op("previewWorktreeRemoval", http.MethodGet, "sessions/{id}/worktree", "Describe what removing a session's worktree would keep and delete", http.StatusOK),
+	register(c, op("previewWorktreeRemoval", http.MethodGet, "sessions/{id}/worktree", "Describe what removing a session's worktree would keep and delete", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[worktrees.WorktreeRemoval], error) {
 			return answer(w.Preview(ctx, in.ID))
 		})
-	huma.Register(c.api, op("removeWorktree", http.MethodDelete, "sessions/{id}/worktree", "Remove the worktree of a session: uncommitted files are kept first, ignored files are deleted", http.StatusOK),
+	register(c, op("removeWorktree", http.MethodDelete, "sessions/{id}/worktree", "Remove the worktree of a session: uncommitted files are kept first, ignored files are deleted", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID      string `path:"id" maxLength:"64"`
 			Preview bool   `query:"preview" doc:"Return what would be kept and removed, as GET does, and change nothing"`
@@ -36,7 +34,7 @@ func (c *Client) worktreeRoutes() {
 			}
 			return answer(w.Remove(ctx, in.ID))
 		})
-	huma.Register(c.api, op("restoreWorktree", http.MethodPost, "sessions/{id}/worktree/restore", "Restore a removed worktree as it was", http.StatusOK),
+	register(c, op("restoreWorktree", http.MethodPost, "sessions/{id}/worktree/restore", "Restore a removed worktree as it was", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Session], error) {
 			if err := w.Restore(ctx, in.ID); err != nil {
 				return nil, problemOf(err)

@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"deskhand/backend/feed"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // eventRoute adds the held request that feeds a surface. The request ends after 25 s, because in the window nobody else would end it. A
 // page sends its position in a header: browser engines keep every requested address for the life of the page.
 func (c *Client) eventRoute() {
-	huma.Register(c.api, op("events", http.MethodGet, "events", "List the events after a number; waits until there is one", http.StatusOK),
+	register(c, op("events", http.MethodGet, "events", "List the events after a number; waits until there is one", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Gen         string  `query:"gen" maxLength:"64" doc:"Id of the program's start that after belongs to; another start answers reset"`
 			After       int64   `query:"after" minimum:"0"`

@@ -16,12 +16,12 @@ type partList struct {
 // requestParts adds the routes that return the complete content of a permission request, of any length.
 func (c *Client) requestParts() {
 	i := c.cfg.Inspector
-	huma.Register(c.api, op("listRequestParts", http.MethodGet, "requests/{id}/parts", "List all parts of a permission request, with their true counts", http.StatusOK),
+	register(c, op("listRequestParts", http.MethodGet, "requests/{id}/parts", "List all parts of a permission request, with their true counts", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[partList], error) {
 			list, err := i.Parts(ctx, in.ID)
 			return answer(partList{list}, err)
 		})
-	huma.Register(c.api, op("readRequestPart", http.MethodGet, "requests/{id}/parts/{part}", "Read a page of the text of one part of a permission request, from the journal", http.StatusOK),
+	register(c, op("readRequestPart", http.MethodGet, "requests/{id}/parts/{part}", "Read a page of the text of one part of a permission request, from the journal", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID     string `path:"id" maxLength:"64"`
 			Part   int    `path:"part" minimum:"0" doc:"Index of the part in the list of parts"`
@@ -36,7 +36,7 @@ func (c *Client) requestParts() {
 // outputs adds the routes that return the outputs of entries, of any length, from the journal.
 func (c *Client) outputs() {
 	i := c.cfg.Inspector
-	huma.Register(c.api, op("readOutput", http.MethodGet, "sessions/{id}/entries/{entry}/output", "Read a page of an output of an entry, from the journal", http.StatusOK),
+	register(c, op("readOutput", http.MethodGet, "sessions/{id}/entries/{entry}/output", "Read a page of an output of an entry, from the journal", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID     string `path:"id" maxLength:"64"`
 			Entry  string `path:"entry" maxLength:"64"`
@@ -47,7 +47,7 @@ func (c *Client) outputs() {
 		) (*body[inspect.OutputPage], error) {
 			return answer(i.OutputPage(ctx, in.ID, in.Entry, in.At, in.Offset, in.Limit))
 		})
-	huma.Register(c.api, op("findInOutput", http.MethodGet, "sessions/{id}/entries/{entry}/output/matches", "Find lines in an output of an entry", http.StatusOK),
+	register(c, op("findInOutput", http.MethodGet, "sessions/{id}/entries/{entry}/output/matches", "Find lines in an output of an entry", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID    string `path:"id" maxLength:"64"`
 			Entry string `path:"entry" maxLength:"64"`

@@ -13,7 +13,7 @@ import (
 // ruleRoutes registers the routes of the remembered answers. An answer to a request may make a rule, too.
 func (c *Client) ruleRoutes() {
 	rules := c.cfg.Rules
-	huma.Register(c.api, op("listRules", http.MethodGet, "rules", "List the rules, the narrowest first and the built-in rules last", http.StatusOK),
+	register(c, op("listRules", http.MethodGet, "rules", "List the rules, the narrowest first and the built-in rules last", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Session   string `query:"session" maxLength:"64" doc:"Only rules that apply in this session"`
 			Directory string `query:"directory" maxLength:"4096" doc:"Only rules that apply in this directory"`
@@ -23,11 +23,11 @@ func (c *Client) ruleRoutes() {
 			list, err := rules.List(ctx, rulebook.Filter{Session: in.Session, Directory: in.Directory, Place: in.Place})
 			return answer(session.Page[rulebook.Rule]{Items: list}, err)
 		})
-	huma.Register(c.api, op("addRule", http.MethodPost, "rules", "Add a rule; waiting requests that the rule covers are answered", http.StatusCreated),
+	register(c, op("addRule", http.MethodPost, "rules", "Add a rule; waiting requests that the rule covers are answered", http.StatusCreated),
 		func(ctx context.Context, in *body[rulebook.NewRule]) (*body[rulebook.Rule], error) {
 			return answer(rules.Add(ctx, in.Body))
 		})
-	huma.Register(c.api, op("changeRule", http.MethodPatch, "rules/{id}", "Change a rule", http.StatusOK),
+	register(c, op("changeRule", http.MethodPatch, "rules/{id}", "Change a rule", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body rulebook.RulePatch
@@ -37,7 +37,7 @@ func (c *Client) ruleRoutes() {
 		})
 	huma.Register(c.api, op("removeRule", http.MethodDelete, "rules/{id}", "Remove a rule; requests that the rule has answered stay answered", http.StatusNoContent),
 		func(ctx context.Context, in *byID) (*none, error) { return done(rules.Remove(ctx, in.ID)) })
-	huma.Register(c.api, op("simulateRule", http.MethodPost, "rules/simulate", "Simulate a rule on past permissions", http.StatusOK),
+	register(c, op("simulateRule", http.MethodPost, "rules/simulate", "Simulate a rule on past permissions", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Body struct {
 				Rule     rulebook.NewRule `json:"rule"`
@@ -48,7 +48,7 @@ func (c *Client) ruleRoutes() {
 		) (*body[rulebook.Simulated], error) {
 			return answer(rules.Simulate(ctx, in.Body.Rule, in.Body.Replaces, in.Body.Limit))
 		})
-	huma.Register(c.api, op("suggestRules", http.MethodGet, "requests/{id}/rules", "Suggest rules for a permission", http.StatusOK),
+	register(c, op("suggestRules", http.MethodGet, "requests/{id}/rules", "Suggest rules for a permission", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[rulebook.RuleSuggestions], error) {
 			return answer(rules.Suggest(ctx, in.ID))
 		})

@@ -107,7 +107,7 @@ func (c *challenge) Resolve(ctx huma.Context) []error {
 
 // tabRoutes adds the routes that let a tab in and let a tab continue.
 func (c *Client) tabRoutes() {
-	huma.Register(c.api, op("login", http.MethodPost, "login", "Exchange a one-time code for a token of this tab and this start of the program", http.StatusOK),
+	register(c, op("login", http.MethodPost, "login", "Exchange a one-time code for a token of this tab and this start of the program", http.StatusOK),
 		func(_ context.Context, in *struct {
 			Body struct {
 				Code string `json:"code" maxLength:"200"`
@@ -119,11 +119,11 @@ func (c *Client) tabRoutes() {
 			}
 			return answer(c.cfg.Tabs.enter(), nil)
 		})
-	huma.Register(c.api, op("proveTab", http.MethodPost, "tab/proof", "Prove to a tab that this program issued the tab's token; needs no token", http.StatusOK),
+	register(c, op("proveTab", http.MethodPost, "tab/proof", "Prove to a tab that this program issued the tab's token; needs no token", http.StatusOK),
 		func(_ context.Context, in *challenge) (*body[Proof], error) {
 			return answer(c.cfg.Tabs.prove(in.Body.Tab, in.host, in.Body.Nonce), nil)
 		})
-	huma.Register(c.api, op("getTab", http.MethodGet, "tab", "Get the tab of the call's token, which a reloaded page has lost", http.StatusOK),
+	register(c, op("getTab", http.MethodGet, "tab", "Get the tab of the call's token, which a reloaded page has lost", http.StatusOK),
 		func(_ context.Context, in *struct {
 			Authorization string `header:"Authorization"`
 		},
