@@ -286,7 +286,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Store: b.db, Agents: b.agents, Proxy: b.processes.sessions, Logger: b.cfg.Logger, Version: b.cfg.Version, Roster: b.roster,
 		Skills:    b.skills,
 		Snapshots: b.kept,
-		Replace:   files.Replace,
+		Replace:   files.Replace, Everywhere: b.cfg.Places.Config,
 		Files:     b.agentFiles(),
 		Settings:  b.settings,
 		LeastIdle: b.cfg.LeastIdle,

@@ -494,15 +494,17 @@ func (c *Client) lookForChips(ctx context.Context, v *conversation) {
 	_ = v.call(ctx, func() error { v.composer.lost = lost; v.saveRow(); return nil }) // after an error, the next Look tries again
 }
 
-// approvedElsewhere tells the sessions that wait in a directory which executables were approved, so that a person need not approve the same
+// approvedElsewhere tells the sessions that wait where an approval counts which executables were approved, so that a person need not approve the same
 // executables in each session.
 func (c *Client) approvedElsewhere(directory string, list []launch.Executable, surface string) {
 	c.mu.Lock()
 	live := slices.Collect(maps.Values(c.live))
 	c.mu.Unlock()
 	for _, v := range live {
-		if filepath.Clean(v.look().Cwd) == directory { // look may return an older state, so each conversation checks again in its goroutine
-			c.background.Start(func() { v.post(func() { v.inbox.reconsider(list, surface) }) })
+		cwd := filepath.Clean(v.look().Cwd) // look may return an older state, so each conversation checks again in its goroutine
+		count := slices.DeleteFunc(slices.Clone(list), func(e launch.Executable) bool { return !e.CountsIn(directory, cwd) })
+		if len(count) > 0 {
+			c.background.Start(func() { v.post(func() { v.inbox.reconsider(count, surface) }) })
 		}
 	}
 }
