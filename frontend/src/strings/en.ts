@@ -18,7 +18,6 @@ export const en = {
   'agent.searched.in': 'No program of that name in:',
 
   'agents.manage': 'Manage agents',
-  'agents.title': 'Agents',
 
   'announce.agent.cancelled': 'Installation of {agent} cancelled',
   'announce.agent.failed': '{agent} could not be installed',
@@ -411,8 +410,6 @@ export const en = {
   'markdown.image': 'Image: {name}',
   'markdown.unchecked': 'not done',
 
-  'mcp.title': 'MCP servers',
-
   'new.choose': 'Choose…',
   'new.directory': 'Directory',
 
@@ -542,7 +539,6 @@ export const en = {
   'severity.info': 'Note:',
   'severity.warning': 'Warning:',
 
-  'sidebar.agents': 'Agents',
   'sidebar.archive': 'Archive',
   'sidebar.archived': 'Archived “{title}”',
   'sidebar.close': 'Close the sidebar',
@@ -568,8 +564,6 @@ export const en = {
   'sidebar.show_archived': 'Show archived',
   'sidebar.unarchive': 'Unarchive',
   'sidebar.unpin': 'Unpin',
-
-  'skills.title': 'Skills',
 
   'startmode.decides': 'Decides by itself: nobody is asked',
   'startmode.everywhere': 'New conversations',
