@@ -453,6 +453,11 @@ func (b *Backend) Programs(ctx context.Context) (env func(name string) string, f
 	return b.agents.Environment().Programs(ctx)
 }
 
+// Editor returns the words of the settings that open a file at a line in the person's editor; none when the settings name none.
+func (b *Backend) Editor(file, line string) []string {
+	return b.settings.Get().EditorCommand(file, line)
+}
+
 // Running is the number of running turns.
 func (b *Backend) Running() int {
 	if b.client == nil {

@@ -94,7 +94,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, errors.Join(err, c.worktrees.Close())
 	}
 	c.processes = openProcesses(c)
-	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.processes.Nudge})
+	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.processes.Nudge, Program: c.findProgram})
 	c.background = background.New()
 	c.ctx = c.background.Life()
 	c.shells = openShells(c)
@@ -112,6 +112,13 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		c.background.Start(f)
 	}
 	return c, nil
+}
+
+// findProgram returns why a program cannot be started in the environment of agents, or nil.
+func (c *Client) findProgram(name string) error {
+	_, find := c.cfg.Agents.Environment().Programs(c.ctx)
+	_, err := find(name)
+	return err
 }
 
 // Close ends every conversation and its agent, and waits for their goroutines. A read of a directory that never returns is not waited for,

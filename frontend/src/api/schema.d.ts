@@ -4359,13 +4359,26 @@ export interface components {
             attachmentFileMiB: number;
             /** @description Where the registry of agents is, such as a mirror; empty = the public registry, off = none is asked. A change counts from the next start; the variable DESKHAND_CATALOGUE_URL goes before this setting */
             catalogueUrl: string;
+            /** @description The name of the font family of code; empty = the built-in one */
+            codeFont: string;
+            /**
+             * Format: int64
+             * @description How large code is beside the page's text, in percent of the usual
+             */
+            codeSize: number;
             /**
              * @description How far the colours of the page are apart
              * @enum {string}
              */
             contrast: "system" | "usual" | "high";
+            /** @description With which agent a conversation begins in a project without conversations, by its id; empty = the agent of the last conversation */
+            defaultAgent: string;
             /** @description From which hosts agents may fetch the attachments of a message, with commas between */
             downloadHosts: string;
+            /** @description The command that opens a file: a program and its arguments, with quotes around those that have blanks, and {file} and {line} in them; without {file} the file comes last. Empty = what the environment names, or a known editor */
+            editor: string;
+            /** @description The words that editor is run with, one a line */
+            editorRuns?: string;
             /**
              * @description What Enter does while a turn runs: the message waits, or it goes at once, which steers the agent where it can be steered and else interrupts it
              * @enum {string}
@@ -4395,6 +4408,8 @@ export interface components {
              * @enum {string}
              */
             nativeDialogs: "never" | "unfocused" | "always";
+            /** @description Whether a conversation begins in a worktree of its own in a project without conversations */
+            newWorktree: boolean;
             /** @description Whether the system notifies of requests while the window has not the focus */
             notifications: boolean;
             /** @description The file */
@@ -4403,6 +4418,8 @@ export interface components {
             problem?: string;
             /** @description Whether a directory is looked at before and after each turn, so that the turn can be undone */
             snapshots: boolean;
+            /** @description The name of the font family of the page's texts; empty = the built-in one */
+            textFont: string;
             /**
              * Format: int64
              * @description How large the page's text is, in percent
@@ -4427,10 +4444,21 @@ export interface components {
             attachmentFileMiB?: number;
             /** @description http or https, off, or empty */
             catalogueUrl?: string;
+            /** @description The name of one font family, or empty */
+            codeFont?: string;
+            /**
+             * Format: int64
+             * @description 80 to 150
+             */
+            codeSize?: number;
             /** @enum {string} */
             contrast?: "system" | "usual" | "high";
+            /** @description The id of an agent, or empty */
+            defaultAgent?: string;
             /** @description Names of hosts with commas between; empty = none */
             downloadHosts?: string;
+            /** @description A command whose program there is, or empty */
+            editor?: string;
             /** @enum {string} */
             followUp?: "queue" | "now";
             /**
@@ -4442,8 +4470,11 @@ export interface components {
             motion?: "system" | "none";
             /** @enum {string} */
             nativeDialogs?: "never" | "unfocused" | "always";
+            newWorktree?: boolean;
             notifications?: boolean;
             snapshots?: boolean;
+            /** @description The name of one font family, or empty */
+            textFont?: string;
             /**
              * Format: int64
              * @description 80 to 150

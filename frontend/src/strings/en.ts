@@ -280,7 +280,11 @@ export const en = {
   'error.settings.broken':
     'The settings were not changed: {path} cannot be read ({detail}). It is left as it is.',
   'error.settings.choice': 'This must be one of: {choices}.',
+  'error.settings.editor':
+    'The command of the editor is a program and its arguments, on one line. A quote has to end.',
+  'error.settings.font': 'Enter the name of one font, without quotes.',
   'error.settings.hosts': 'Enter host names, separated by commas.',
+  'error.settings.program': 'The program {name} cannot be started: {detail}.',
   'error.settings.unwritable': 'The settings were not changed: {path} cannot be written ({detail}).',
   'error.settings.url': 'Enter an address that starts with http:// or https://, or off.',
   'error.settings.value': 'Enter a whole number from {min} to {max}.',

@@ -103,7 +103,8 @@ export const settings = {
   'settings.find.data': 'data storage disk size export backup move compact verify repair directory',
   'settings.find.directories': 'directories trust approve hooks mcp skills workspace',
   'settings.find.discord': 'discord bot channel surface',
-  'settings.find.general': 'general enter queue steer interrupt follow-up undo snapshot memory budget sleep',
+  'settings.find.general':
+    'general default agent worktree editor command enter queue steer interrupt follow-up undo snapshot memory budget sleep',
   'settings.find.keyboard': 'keyboard keys shortcuts bindings hotkey',
   'settings.find.mcp': 'mcp servers tools programs import',
   'settings.find.notifications': 'notifications dialogs alerts',
