@@ -94,7 +94,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, errors.Join(err, c.worktrees.Close())
 	}
 	c.processes = openProcesses(c)
-	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.processes.Nudge, Program: c.findProgram})
+	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.processes.Nudge, Program: func(name string) error { return startable(c, name) }})
 	c.background = background.New()
 	c.ctx = c.background.Life()
 	c.shells = openShells(c)
@@ -114,8 +114,8 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// findProgram returns why a program cannot be started in the environment of agents, or nil.
-func (c *Client) findProgram(name string) error {
+// startable returns why a program cannot be started in the environment of agents, or nil.
+func startable(c *Client, name string) error {
 	_, find := c.cfg.Agents.Environment().Programs(c.ctx)
 	_, err := find(name)
 	return err
