@@ -28,6 +28,7 @@ func window() func(context.Context, cli.Window) error {
 			Logger: w.Logger, Assets: w.Assets, Handler: w.Backend.Window(), Activate: w.Activate, RunningTurns: w.Backend.Running,
 			Seal:     proxy.Seal,
 			Programs: w.Backend.Programs,
+			Editor:   w.Backend.Editor,
 			Geometry: geometry,
 			SaveGeometry: func(g app.Geometry) error {
 				data, err := json.Marshal(g)

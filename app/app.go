@@ -54,6 +54,10 @@ type Config struct {
 	// variables that the person's shell sets. Nil: the process's own environment is used.
 	Programs func(context.Context) (env func(string) string, find func(string) (string, error))
 
+	// Editor returns the words that open a file at a line in the editor that the person has set; none when the person has set none. Nil: there is
+	// no such setting.
+	Editor func(file, line string) []string
+
 	// Activate brings the window to the front, once per value: a second start of the program sends a value. May be nil.
 	Activate <-chan struct{}
 	// RunningTurns is called when a person closes the window. When turns run, the person is asked whether to stop them or to go on without

@@ -87,13 +87,13 @@ func (f *Files) RevealAttachment(id string) (err error) {
 
 // OpenPath opens a file in the directories of a session in the person's editor, at a line (from 1) when given. Without an editor, OpenPath
 // uses the system's program for the file's type, and refuses a file that could be run. Codes: editor.outside, editor.gone, editor.program,
-// editor.script, editor.failed, and those of the API.
+// editor.script, editor.missing, editor.failed, and those of the API.
 func (f *Files) OpenPath(session, path string, line int) (err error) {
 	defer f.shell.recovered(&err)
 	ctx := f.shell.wails()
 	f.shell.cfg.Seal()
 	env, find := f.shell.cfg.Programs(ctx)
-	return openPath(ctx, f.shell.cfg.Handler, session, path, line, desktopEditor(ctx, env, find), open.Run)
+	return openPath(ctx, f.shell.cfg.Handler, session, path, line, desktopEditor(ctx, f.shell.cfg.Editor, env, find), open.Run)
 }
 
 // RevealPath shows a file or directory of a session's directories in the desktop's file browser. Codes: as for OpenPath.

@@ -79,6 +79,9 @@ func openPath(ctx context.Context, handler http.Handler, session, path string, l
 		}
 		err = settle(opener, file, time.Second)
 	}
+	if missing, is := errors.AsType[*Error](err); is {
+		return missing
+	}
 	if err != nil {
 		return &Error{Code: "editor.failed", Params: name, cause: err}
 	}
@@ -142,17 +145,19 @@ type editorKind struct {
 	args     func(path, line string) []string
 }
 
-// desktopEditor returns the editor that the person has named (DESKHAND_EDITOR, VISUAL, EDITOR) if that editor has a window of its own, else
-// the first known editor that is found. Arguments in such a variable (code --wait) are dropped: nobody waits here.
-func desktopEditor(ctx context.Context, env func(string) string, find func(string) (string, error)) editor {
+// desktopEditor returns the editor that the person has set, else the one that the environment names (DESKHAND_EDITOR, VISUAL, EDITOR) if that
+// editor has a window of its own, else the first known editor that is found. Arguments in such a variable (code --wait) are dropped: nobody
+// waits here. The words of the setting are run as they are, without a shell.
+func desktopEditor(ctx context.Context, set func(file, line string) []string, env func(string) string, find func(string) (string, error)) editor {
 	return func(path string, line int) (bool, error) {
-		program, args, ok := chooseEditor(env, find)
-		if !ok {
+		program, given, err := editorWords(set, env, find, path, strconv.Itoa(max(line, 1)))
+		if err != nil {
+			return true, err
+		}
+		if program == "" {
 			return false, nil
 		}
-		given := args(path, strconv.Itoa(max(line, 1)))
 		if runtime.GOOS == "windows" {
-			var err error
 			if program, err = pastScript(program, given, isFile); err != nil {
 				return false, err
 			}
@@ -164,6 +169,23 @@ func desktopEditor(ctx context.Context, env func(string) string, find func(strin
 		}
 		return true, settle(start, program, time.Second)
 	}
+}
+
+// editorWords returns the program that opens a file at a line, and its arguments; "" when there is no editor. An editor that the person has set
+// and that there is no more is an error, since another one would open what the person keeps from it.
+func editorWords(set func(file, line string) []string, env func(string) string, find func(string) (string, error), path, line string) (string, []string, error) {
+	if words := set(path, line); len(words) > 0 {
+		program, err := find(words[0])
+		if err != nil {
+			return "", nil, &Error{Code: "editor.missing", Params: map[string]string{"name": words[0]}, cause: err}
+		}
+		return program, words[1:], nil
+	}
+	program, args, ok := chooseEditor(env, find)
+	if !ok {
+		return "", nil, nil
+	}
+	return program, args(path, line), nil
 }
 
 // errScript says that there is no editor but a script of Windows' shell, and that this would run a part of the file's name.

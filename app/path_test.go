@@ -99,7 +99,7 @@ func TestNothingElseIsOpened(t *testing.T) {
 // TestWithoutAnEditor: the system's program gets what no system would run.
 func TestWithoutAnEditor(t *testing.T) {
 	work := t.TempDir()
-	none := desktopEditor(t.Context(), func(string) string { return "" }, func(string) (string, error) { return "", errors.New("no such program") })
+	none := desktopEditor(t.Context(), unset, func(string) string { return "" }, func(string) (string, error) { return "", errors.New("no such program") })
 	for name, content := range map[string]string{"run.sh": "echo", "run": "\x7fELF", "a.txt": "#!/bin/sh", "b.md": "\x7fELF", "c.desktop": "x"} {
 		path := writing(t, filepath.Join(work, name), content)
 		coding(t, openPath(t.Context(), working("local", work), "s1", path, 1, none, nobody(t)), "editor.program")
@@ -176,6 +176,32 @@ func TestPastScript(t *testing.T) {
 	if err != nil || filepath.Base(opened) != "a&b.md" {
 		t.Errorf("opened %q, %v", opened, err)
 	}
+}
+
+// unset is the setting of an editor that nobody has set.
+func unset(string, string) []string { return nil }
+
+func TestEditorOfTheSettings(t *testing.T) {
+	env := func(string) string { return "gedit" }
+	find := func(name string) (string, error) {
+		if name == "gone" {
+			return "", errors.New("no such program")
+		}
+		return "/bin/" + name, nil
+	}
+	set := func(file, line string) []string { return []string{"mine", "--at", line, file} }
+	program, args, err := editorWords(set, env, find, "/a b.go", "3")
+	if err != nil || program != "/bin/mine" || !slices.Equal(args, []string{"--at", "3", "/a b.go"}) {
+		t.Errorf("editorWords: got %q %q, %v; want the words of the setting", program, args, err)
+	}
+	program, args, err = editorWords(unset, env, find, "/a b.go", "3")
+	if err != nil || program != "/bin/gedit" || !slices.Equal(args, []string{"+3", "/a b.go"}) {
+		t.Errorf("editorWords without a setting: got %q %q, %v; want those of the environment", program, args, err)
+	}
+	gone := func(string, string) []string { return []string{"gone"} }
+	work := t.TempDir()
+	path := writing(t, filepath.Join(work, "a.go"), "package a")
+	coding(t, openPath(t.Context(), working("local", work), "s1", path, 1, desktopEditor(t.Context(), gone, env, find), nobody(t)), "editor.missing")
 }
 
 func TestChooseEditor(t *testing.T) {

@@ -47,6 +47,9 @@ func Run(ctx context.Context, cfg Config) error {
 			return os.Getenv, exec.LookPath
 		}
 	}
+	if cfg.Editor == nil {
+		cfg.Editor = func(string, string) []string { return nil }
+	}
 	if err := openDisplay(); err != nil {
 		return err
 	}

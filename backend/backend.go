@@ -286,7 +286,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Store: b.db, Agents: b.agents, Proxy: b.processes.sessions, Logger: b.cfg.Logger, Version: b.cfg.Version, Roster: b.roster,
 		Skills:    b.skills,
 		Snapshots: b.kept,
-		Replace:   files.Replace,
+		Replace:   files.Replace, Everywhere: b.cfg.Places.Config,
 		Files:     b.agentFiles(),
 		Settings:  b.settings,
 		LeastIdle: b.cfg.LeastIdle,
@@ -451,6 +451,11 @@ func (b *Backend) bounded(next http.Handler) http.Handler {
 // Programs returns the lookup of variables and programs in the agents' environment, which the login shell has set up.
 func (b *Backend) Programs(ctx context.Context) (env func(name string) string, find func(name string) (string, error)) {
 	return b.agents.Environment().Programs(ctx)
+}
+
+// Editor returns the words of the settings that open a file at a line in the person's editor; none when the settings name none.
+func (b *Backend) Editor(file, line string) []string {
+	return b.settings.Get().EditorCommand(file, line)
 }
 
 // Running is the number of running turns.

@@ -103,6 +103,14 @@ func (h *Host) Programs(ctx context.Context) (env func(name string) string, find
 	return os.Getenv, exec.LookPath
 }
 
+// Editor is Backend.Editor, or none while the data is unavailable.
+func (h *Host) Editor(file, line string) []string {
+	if b := h.Backend(); b != nil {
+		return b.Editor(file, line)
+	}
+	return nil
+}
+
 // OpenLocal is Backend.OpenLocal, now or once the data is available.
 func (h *Host) OpenLocal(ctx context.Context, port int) {
 	h.mu.Lock()

@@ -22,7 +22,7 @@ const features = {
   rules: [],
   search: [],
   session: ['attachments', 'changes'],
-  settings: ['commands', 'rules', 'startmode'],
+  settings: ['commands', 'equip', 'rules', 'startmode'],
   shells: ['terminal'],
   sidebar: ['worktree'],
   start: ['attachments', 'composer', 'startmode', 'worktree'],

@@ -56,7 +56,7 @@ func (d *prompter) trust(ctx context.Context, r backend.Request) (backend.Answer
 // brought shows each executable in full.
 func (d *prompter) brought(r backend.Request) {
 	for _, e := range r.Executables {
-		d.t.aside("  %s %s\n    %s", sortOf(e.Kind), backend.Readable(e.Name), indented(shownExecutable(e)))
+		d.t.aside("  %s %s\n    %s", sortOf(e.Kind), nameOf(e), indented(shownExecutable(e)))
 	}
 }
 

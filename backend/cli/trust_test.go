@@ -114,3 +114,41 @@ func TestTrustOfFilesThatAgentReads(t *testing.T) {
 	}
 	step(2, "does not exist", "trust", filepath.Join(work, "none"))
 }
+
+// An MCP server of all projects that was written into the file is approved once, and comes with the conversations of every directory.
+func TestTrustOfAllProjects(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, _ := json.Marshal(map[string]any{"srv": map[string]any{"type": "local", "command": []string{testkit.Deskhand(t), "--version"}}})
+	if err := os.MkdirAll(filepath.Join(dir, "config"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config", "mcp.json"), file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", t.TempDir(), "mcp")
+	if code != 0 || strings.Contains(stdout, "srv") || !strings.Contains(stderr, "started without what is not approved here: mcp srv") {
+		t.Errorf("deskhand prompt: got exit %d\n%s\n%s\nwant 0, started without the server", code, stdout, stderr)
+	}
+	for _, step := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"trust", "list", "--all-projects"}, "srv (all projects)"},
+		{[]string{"trust", "show", "--all-projects"}, "--version"},
+		{[]string{"trust", "approve", "--all-projects", "srv"}, "approved: mcp srv"},
+		{[]string{"trust", "list", "--all"}, "(all projects)"},
+	} {
+		if stdout, stderr, code := run(t, dir, step.args...); code != 0 || !strings.Contains(stdout+stderr, step.want) {
+			t.Errorf("deskhand %v: got exit %d\n%s\n%s\nwant 0 and %q", step.args, code, stdout, stderr, step.want)
+		}
+	}
+	for range 2 {
+		if stdout, _, code := run(t, dir, "prompt", "--agent", "mock", "--dir", t.TempDir(), "mcp"); code != 0 || !strings.Contains(stdout, "srv") {
+			t.Errorf("deskhand prompt after the approval: got exit %d\n%s\nwant the server's tool", code, stdout)
+		}
+	}
+	if stdout, stderr, code := run(t, dir, "trust", "revoke", "--all-projects", "srv"); code != 0 || !strings.Contains(stderr, "revoked: mcp srv") {
+		t.Errorf("deskhand trust revoke: got exit %d\n%s\n%s\nwant 0, revoked", code, stdout, stderr)
+	}
+}

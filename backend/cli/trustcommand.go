@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,14 +25,22 @@ type trustCommand struct {
 // inTrusted holds the directory flag of the trust commands.
 type inTrusted struct {
 	common
-	Dir string `name:"dir" placeholder:"DIR" help:"The directory (default: this one)."`
+	Dir         string `name:"dir" placeholder:"DIR" help:"The directory (default: this one)."`
+	AllProjects bool   `name:"all-projects" help:"The MCP servers and skills of all projects, and not those of a directory."`
 }
 
-func (c inTrusted) directory() (string, error) { return filepath.Abs(c.Dir) }
+// scope is the part of a call that says what the call is about.
+func (c inTrusted) scope() (url.Values, error) {
+	if c.AllProjects {
+		return url.Values{"scope": {"all"}}, nil
+	}
+	dir, err := filepath.Abs(c.Dir)
+	return url.Values{"directory": {dir}}, err
+}
 
 func (c inTrusted) query() (string, error) {
-	dir, err := c.directory()
-	return "?directory=" + url.QueryEscape(dir), err
+	scope, err := c.scope()
+	return "?" + scope.Encode(), err
 }
 
 // trusted lists the executables of the directory.
@@ -55,22 +64,23 @@ type approvalRow struct {
 
 type trustList struct {
 	common
-	Dir  string `arg:"" optional:"" help:"The directory (default: this one)."`
-	All  bool   `help:"List what was approved, in all directories, also what is not there any more."`
-	JSON bool   `name:"json" help:"Print the records as JSON."`
+	Dir         string `arg:"" optional:"" help:"The directory (default: this one)."`
+	AllProjects bool   `name:"all-projects" help:"The MCP servers and skills of all projects, and not those of a directory."`
+	All         bool   `help:"List what was approved, in all directories, also what is not there any more."`
+	JSON        bool   `name:"json" help:"Print the records as JSON."`
 }
 
 // Run prints a row for each executable.
 func (c *trustList) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
-		in := inTrusted{Dir: c.Dir}
+		in := inTrusted{Dir: c.Dir, AllProjects: c.AllProjects}
 		query, err := in.query()
 		if err != nil {
 			return err
 		}
 		path := "trust" + query
 		if c.All {
-			if path = "trust/approvals"; c.Dir != "" {
+			if path = "trust/approvals"; c.Dir != "" || c.AllProjects {
 				path += query
 			}
 		}
@@ -96,9 +106,17 @@ func (p *Program) printTrusted(raw json.RawMessage) error {
 	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "STATE\tKIND\tHASH\tNAME") // Flush reports failures of w
 	for _, e := range list.Items {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%.12s\t%s\n", trustState(e), sortOf(e.Kind), e.Hash, backend.Readable(e.Name))
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%.12s\t%s\n", trustState(e), sortOf(e.Kind), e.Hash, nameOf(e))
 	}
 	return w.Flush()
+}
+
+// nameOf is an executable's name, with its scope where that is not the directory.
+func nameOf(e backend.Executable) string {
+	if e.Scope != "" {
+		return backend.Readable(e.Name) + " (all projects)"
+	}
+	return backend.Readable(e.Name)
 }
 
 func trustState(e backend.Executable) string {
@@ -119,7 +137,7 @@ func (p *Program) printApprovals(raw json.RawMessage) error {
 	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "APPROVED\tKIND\tHASH\tNAME\tDIRECTORY") // Flush reports failures of w
 	for _, a := range list.Items {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%.12s\t%s\t%s\n", a.ApprovedAt.Local().Format("2006-01-02 15:04"), sortOf(a.Kind), a.Hash, backend.Readable(a.Name), backend.Readable(a.Directory))
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%.12s\t%s\t%s\n", a.ApprovedAt.Local().Format("2006-01-02 15:04"), sortOf(a.Kind), a.Hash, backend.Readable(a.Name), backend.Readable(cmp.Or(a.Directory, "(all projects)")))
 	}
 	return w.Flush()
 }
@@ -141,7 +159,7 @@ func (c *trustShow) Run(p *Program) error {
 			return err
 		}
 		for _, e := range chosen {
-			if err := p.print("%s %s\n  %s, SHA-256 %s\n    %s\n", sortOf(e.Kind), backend.Readable(e.Name), trustState(e), e.Hash, backend.Reveal(indented(shownExecutable(e)))); err != nil {
+			if err := p.print("%s %s\n  %s, SHA-256 %s\n    %s\n", sortOf(e.Kind), nameOf(e), trustState(e), e.Hash, backend.Reveal(indented(shownExecutable(e)))); err != nil {
 				return err
 			}
 		}
@@ -197,15 +215,11 @@ func (c *trustApprove) Run(p *Program) error {
 		if err != nil || len(chosen) == 0 {
 			return err
 		}
-		directory, err := c.directory()
+		wish, err := c.wish(chosen)
 		if err != nil {
 			return err
 		}
-		var hashes []string
-		for _, e := range chosen {
-			hashes = append(hashes, e.Hash)
-		}
-		if err := api.call(ctx, "POST", "trust", map[string]any{"directory": directory, "hashes": hashes}, nil); err != nil {
+		if err := api.call(ctx, "POST", "trust", wish, nil); err != nil {
 			return usage(err)
 		}
 		for _, e := range chosen {
@@ -213,6 +227,23 @@ func (c *trustApprove) Run(p *Program) error {
 		}
 		return nil
 	})
+}
+
+// wish is the body of the call that approves the executables.
+func (c *trustApprove) wish(chosen []backend.Executable) (map[string]any, error) {
+	scope, err := c.scope()
+	if err != nil {
+		return nil, err
+	}
+	var hashes []string
+	for _, e := range chosen {
+		hashes = append(hashes, e.Hash)
+	}
+	wish := map[string]any{"hashes": hashes}
+	for name := range scope {
+		wish[name] = scope.Get(name)
+	}
+	return wish, nil
 }
 
 type trustRevoke struct {

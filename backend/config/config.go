@@ -2,7 +2,7 @@
 // file that somebody else has broken is treated.
 //
 // Entries live in <directory>/.sandbox-agent/config, in mcp.json and skills.json: one object each, name -> entry, sorted by name, made to
-// be read and edited by people too. Directories are made with mode 0700 and files with 0600, because entries hold secrets. After the last
+// be read and edited by people too. The entries of all projects are in two files of the same form, in a folder that the caller names. Directories are made with mode 0700 and files with 0600, because entries hold secrets. After the last
 // delete the file stays, as an empty object.
 //
 // # Writing
@@ -50,6 +50,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -98,13 +99,35 @@ func fail(kind error, format string, args ...any) error {
 
 // Store reads and changes the entries of a directory.
 type Store struct {
-	dir   *os.Root
-	write func(*os.Root, string, []byte, fs.FileMode) error
+	dir    *os.Root
+	folder string // of the files, relative to dir
+	write  func(*os.Root, string, []byte, fs.FileMode) error
 }
 
 // Open makes a store of an open directory, which the caller closes. write replaces a file of an open directory atomically.
 func Open(dir *os.Root, write func(*os.Root, string, []byte, fs.FileMode) error) *Store {
-	return &Store{dir, write}
+	return &Store{dir, folder, write}
+}
+
+// OpenFlat is Open for files that are in the directory itself and not in a folder of the directory.
+func OpenFlat(dir *os.Root, write func(*os.Root, string, []byte, fs.FileMode) error) *Store {
+	return &Store{dir, ".", write}
+}
+
+// Path returns where the file of a kind is, relative to the open directory.
+func (s *Store) Path(kind Kind) string { return path.Join(s.folder, fileName(kind)) }
+
+// Names returns the names of all entries, also of those that are broken.
+func (s *Store) Names(ctx context.Context, kind Kind) ([]string, error) {
+	f, err := s.read(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(f.members))
+	for _, m := range f.members {
+		names = append(names, m.name)
+	}
+	return names, nil
 }
 
 // List returns all usable entries, in their canonical form. When other entries are broken, List returns an error for them as well
@@ -138,7 +161,7 @@ func (s *Store) Get(ctx context.Context, kind Kind, name string) (json.RawMessag
 	}
 	at := f.find(name)
 	if at < 0 {
-		return nil, fail(ErrNotFound, "%s has no entry %q", kind.path(), name)
+		return nil, fail(ErrNotFound, "%s has no entry %q", s.Path(kind), name)
 	}
 	return f.canonical(f.members[at])
 }
@@ -181,10 +204,10 @@ func (s *Store) change(ctx context.Context, kind Kind, edit func(*file)) (err er
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.dir.MkdirAll(folder, 0o700); err != nil {
-		return unusable(folder, err)
+	if err := s.dir.MkdirAll(s.folder, 0o700); err != nil {
+		return unusable(s.folder, err)
 	}
-	lock, err := takeLock(ctx, s.dir)
+	lock, err := takeLock(ctx, s.dir, path.Join(s.folder, lockName))
 	if err != nil {
 		return err
 	}
@@ -197,12 +220,12 @@ func (s *Store) change(ctx context.Context, kind Kind, edit func(*file)) (err er
 	data := f.encode()
 	switch {
 	case len(data) > maxFile:
-		return fail(ErrTooLarge, "%s would have more than %d bytes", kind.path(), maxFile)
+		return fail(ErrTooLarge, "%s would have more than %d bytes", s.Path(kind), maxFile)
 	case bytes.Equal(data, f.data):
 		return nil
 	}
-	if err := s.write(s.dir, kind.path(), data, 0o600); err != nil {
-		return fmt.Errorf("%s cannot be written: %w", kind.path(), err)
+	if err := s.write(s.dir, s.Path(kind), data, 0o600); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", s.Path(kind), err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -690,7 +691,7 @@ func TestPutGivesUpOnHeldLock(t *testing.T) {
 	dir := t.TempDir()
 	s := in(t, dir)
 	put(t, s, MCP, "a", `{"type":"local","command":"old"}`)
-	held, err := tryLock(s.dir)
+	held, err := tryLock(s.dir, path.Join(folder, lockName))
 	if held == nil || err != nil {
 		t.Fatalf("tryLock: got %v, error %v, want the lock", held, err)
 	}
@@ -718,7 +719,7 @@ func TestWaitForLockEndsWithContext(t *testing.T) {
 	dir := t.TempDir()
 	s := in(t, dir)
 	put(t, s, MCP, "a", `{"type":"local","command":"c"}`)
-	held, err := takeLock(t.Context(), s.dir)
+	held, err := takeLock(t.Context(), s.dir, path.Join(folder, lockName))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,13 +18,14 @@ import (
 const folder = ".sandbox-agent/config"
 
 // Place returns where the entries of a kind are, relative to their directory: a folder, and a file in the folder.
-func Place(k Kind) (dir, name string) { return folder, string(k) + ".json" }
+func Place(k Kind) (dir, name string) { return folder, fileName(k) }
 
-func (k Kind) path() string { return folder + "/" + string(k) + ".json" }
+func fileName(k Kind) string { return string(k) + ".json" }
 
 // file is the content of one of the two files.
 type file struct {
 	kind    Kind
+	path    string // for people
 	data    []byte // nil when the file is missing
 	members []member
 }
@@ -37,7 +38,7 @@ func (f *file) find(name string) int {
 func (f *file) canonical(m member) (json.RawMessage, error) {
 	entry, err := canonical(f.kind, m.value)
 	if err != nil {
-		return nil, fail(ErrBroken, "%s: entry %q: %s", f.kind.path(), m.name, err)
+		return nil, fail(ErrBroken, "%s: entry %q: %s", f.path, m.name, err)
 	}
 	return entry, nil
 }
@@ -67,18 +68,19 @@ func (s *Store) read(ctx context.Context, kind Kind) (*file, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	data, err := readLimited(s.dir, kind.path())
+	path := s.Path(kind)
+	data, err := readLimited(s.dir, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &file{kind: kind}, nil
+		return &file{kind: kind, path: path}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	members, err := parseFile(data)
 	if err != nil {
-		return nil, fail(ErrBroken, "%s %s", kind.path(), err)
+		return nil, fail(ErrBroken, "%s %s", path, err)
 	}
-	return &file{kind, data, members}, nil
+	return &file{kind, path, data, members}, nil
 }
 
 func readLimited(dir *os.Root, name string) (data []byte, err error) {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	lockName   = folder + "/.lock"
+	lockName   = ".lock"
 	firstRetry = time.Millisecond
 	lastRetry  = 25 * time.Millisecond
 	patience   = 30 * time.Second // a change takes milliseconds; a program that holds the lock longer will not release the lock
@@ -21,7 +21,7 @@ type lock struct{ f *os.File }
 
 // takeLock waits for the lock until ctx ends, or for patience at most. takeLock polls, because a wait inside of the system cannot be
 // cancelled.
-func takeLock(ctx context.Context, dir *os.Root) (*lock, error) {
+func takeLock(ctx context.Context, dir *os.Root, name string) (*lock, error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	enough := time.NewTimer(patience)
@@ -29,12 +29,12 @@ func takeLock(ctx context.Context, dir *os.Root) (*lock, error) {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for %s: %w", lockName, ctx.Err())
+			return nil, fmt.Errorf("waiting for %s: %w", name, ctx.Err())
 		case <-enough.C:
-			return nil, fail(ErrBusy, "%s has been locked by another program for %s; nothing was changed", lockName, patience)
+			return nil, fail(ErrBusy, "%s has been locked by another program for %s; nothing was changed", name, patience)
 		case <-timer.C:
 		}
-		l, err := tryLock(dir)
+		l, err := tryLock(dir, name)
 		if l != nil || err != nil {
 			return l, err
 		}
@@ -43,14 +43,14 @@ func takeLock(ctx context.Context, dir *os.Root) (*lock, error) {
 }
 
 // tryLock returns nil when somebody else has the lock.
-func tryLock(dir *os.Root) (*lock, error) {
-	f, err := openRegular(dir, lockName, os.O_RDWR|os.O_CREATE)
+func tryLock(dir *os.Root, name string) (*lock, error) {
+	f, err := openRegular(dir, name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
 	got, err := lockFile(f)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s cannot be locked: %w", lockName, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("%s cannot be locked: %w", name, err), f.Close())
 	}
 	if !got {
 		return nil, f.Close()

@@ -32,7 +32,7 @@ func openConfig(t *testing.T) (c *clinic, work string) {
 		t.Fatal(err)
 	}
 	catalogue := agents.Open(agents.Config{File: filepath.Join(dir, "agents.json")})
-	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set, Replace: files.Replace})
+	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set, Replace: files.Replace, Everywhere: filepath.Join(dir, "config")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +133,49 @@ func TestMCPServersOverTheAPI(t *testing.T) {
 	if !strings.Contains(list.Problem, "line 3") {
 		t.Errorf("problem: got %q, want line 3", list.Problem)
 	}
+}
+
+func TestConfigOfAllProjectsOverTheAPI(t *testing.T) {
+	c, work := openConfig(t)
+	const secret = "value-that-is-secret"
+	var list launch.MCPServers
+	c.call("GET", "config/mcp?scope=all", "", 200, &list)
+	if len(list.Items) != 0 || filepath.Base(list.Path) != "mcp.json" || strings.Contains(list.Path, ".sandbox-agent") {
+		t.Errorf("config/mcp: got %+v, want an empty list with the path", list)
+	}
+	var item launch.MCPServer
+	c.call("PUT", "config/mcp?scope=all&name=srv", `{"type":"local","command":"no-such-program-here","env":{"KEY":"`+secret+`"}}`, 200, &item)
+	if !item.Approved || strings.Contains(string(item.Entry), secret) || item.Executable.Scope != "all" {
+		t.Errorf("PUT: got %+v, want it approved, without the secret", item)
+	}
+	var trust struct{ Items []launch.Executable }
+	for _, query := range []string{"scope=all", "directory=" + url.QueryEscape(work)} {
+		c.call("GET", "trust?"+query, "", 200, &trust)
+		if len(trust.Items) != 1 || !trust.Items[0].Approved || trust.Items[0].Scope != "all" {
+			t.Errorf("trust?%s: got %+v, want the server of all projects, approved", query, trust)
+		}
+	}
+	var test launch.MCPTest
+	c.call("POST", "config/mcp/test?scope=all&name=srv", "", 200, &test)
+	if test.OK || !strings.Contains(test.Detail, "was not found") {
+		t.Errorf("test: got %+v, want a missing program", test)
+	}
+	c.call("DELETE", "trust?scope=all&hash="+item.Hash, "", 204, nil)
+	c.refused("POST", "config/mcp/test?scope=all&name=srv", "", 409, "config.unapproved")
+	c.call("POST", "trust", `{"scope":"all","hashes":["`+item.Hash+`"]}`, 204, nil)
+	var approvals struct{ Items []launch.Approval }
+	c.call("GET", "trust/approvals?scope=all", "", 200, &approvals)
+	if len(approvals.Items) != 1 || approvals.Items[0].Directory != "" || approvals.Items[0].Hash != item.Hash {
+		t.Errorf("trust/approvals: got %+v, want the server", approvals)
+	}
+	c.call("DELETE", "trust/approvals?scope=all", "", 204, nil)
+	c.call("DELETE", "config/mcp?scope=all&name=srv", "", 204, nil)
+	for _, path := range []string{"config/mcp", "config/mcp?directory=", "config/skills", "trust"} {
+		c.refused("GET", path, "", 400, "request.invalid")
+	}
+	c.refused("GET", "config/mcp?scope=some", "", 400, "request.invalid")
+	c.refused("DELETE", "trust/approvals", "", 400, "request.invalid")
+	c.refused("POST", "trust", `{"hashes":["x"]}`, 400, "request.invalid")
 }
 
 // A directory of the client may be anywhere, but no file in the directory leads out of it or blocks.

@@ -1,5 +1,5 @@
-// Package launch decides what starts with an agent in a directory: the MCP servers and the skills that Deskhand gives to agents, and the
-// programs of the files that agents read by themselves (package trust). The Gate lists all of that as executables, edits the servers and the
+// Package launch decides what starts with an agent in a directory: the MCP servers and the skills that Deskhand gives to agents, of the directory
+// and of all projects (see AllProjects), and the programs of the files that agents read by themselves (package trust). The Gate lists all of that as executables, edits the servers and the
 // skills, and keeps which contents a person has approved. A Plan is made for each start of an agent: the Plan has a person asked about what
 // nobody has approved, and brings the agent the rest.
 //
@@ -41,6 +41,9 @@ type Deps struct {
 	Proxy  *proxy.Set      // beside which MCP servers are tested
 	Skills *skills.Library // nil = agents get no skills
 
+	// Everywhere is the folder of the person's configuration, with the servers and skills of all projects; "" = there are none.
+	Everywhere string
+
 	// Replace replaces a file of an open directory atomically; without it no configuration can be changed.
 	Replace func(dir *os.Root, name string, data []byte, mode fs.FileMode) error
 
@@ -78,6 +81,7 @@ func (g *Gate) Close() error { return g.trials.Close() }
 // Executable is something in a directory that starts programs, or reaches out, when an agent starts there. It is approved once for
 // each content: the hash covers all that counts, and the agent is given what was hashed, never what the file says later.
 type Executable struct {
+	Scope    string `json:"scope,omitempty" enum:"all" doc:"All: an entry of all projects. Absent: an entry or a file of the directory"`
 	Kind     string `json:"kind" enum:"mcp,skill,hook,agent_config,script" doc:"MCP servers and skills are given to the agent by Deskhand; the others it reads by itself"`
 	Name     string `json:"name"`
 	Hash     string `json:"hash" doc:"SHA-256 of what was shown"`
@@ -86,6 +90,7 @@ type Executable struct {
 	Before   string `json:"before,omitempty" doc:"What was approved last under this name, when it is another one. The same text: only hidden values differ"`
 
 	off    bool        // the executable is not enabled, or the agent cannot use it, so no start asks for it
+	own    bool        // of an entry of all projects: it runs a file of the directory, so its approval counts for the directory alone
 	server *mcp.Server // of kind mcp: the server that starts
 	skill  *skillEntry // of kind skill
 }
@@ -95,25 +100,39 @@ func (e Executable) Same(o Executable) bool {
 	return e.Kind == o.Kind && e.Name == o.Name && e.Hash == o.Hash
 }
 
-// Executables returns what there is in a directory for agents of any kind.
+// Executables returns what there is in a directory for agents of any kind, with the entries of all projects that come with a start there. For
+// AllProjects it returns all entries of all projects.
 func (g *Gate) Executables(ctx context.Context, directory string) ([]Executable, error) {
+	if directory == AllProjects {
+		return g.allProjects(ctx)
+	}
 	directory, err := checkDirectory(directory)
 	if err != nil {
 		return nil, err
 	}
-	return g.all(ctx, directory), nil
+	found, _ := g.given(ctx, directory)
+	return append(found, g.read(ctx, trust.Where{Directory: directory, Reads: autorun.Places(nil)}, nil)...), nil
 }
 
-func (g *Gate) all(ctx context.Context, directory string) []Executable {
-	found, _ := g.given(ctx, directory)
-	return append(found, g.read(ctx, trust.Where{Directory: directory, Reads: autorun.Places(nil)}, nil)...)
+func (g *Gate) allProjects(ctx context.Context) (found []Executable, err error) {
+	err = g.configure(AllProjects, func(at *entries) error {
+		found, _ = g.readServers(ctx, at, nil) // the list of the servers tells of those that are left out
+		if g.deps.Skills != nil {
+			list, _ := g.readSkills(ctx, at, nil) // as above
+			found = append(found, list...)
+		}
+		return g.judge(ctx, AllProjects, found)
+	})
+	return found, err
 }
 
 // given returns the executables that Deskhand gives to agents, and notices about the entries that cannot be read.
 func (g *Gate) given(ctx context.Context, directory string) ([]Executable, []transcript.Notice) {
-	found, notices := g.findServers(ctx, directory)
-	entries, more := g.findSkills(ctx, directory)
-	found, notices = append(found, entries...), append(notices, more...)
+	found, notices := g.find(ctx, directory, config.MCP, g.readServers)
+	if g.deps.Skills != nil {
+		list, more := g.find(ctx, directory, config.Skills, g.readSkills)
+		found, notices = append(found, list...), append(notices, more...)
+	}
 	g.judgeOrLog(ctx, directory, found)
 	return found, notices
 }
@@ -218,22 +237,11 @@ func (r *reading) problem() error {
 	return err
 }
 
-// configure opens a directory for f, and gives the errors of package config their codes.
-func configure(directory string, f func(directory string, root *os.Root) error) error {
-	directory, err := checkDirectory(directory)
-	if err != nil {
-		return err
-	}
-	root, err := openDirectory(directory)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return refusedConfig(f(directory, root))
-}
-
 // makeDirectory makes a missing directory for an entry, provided that the entry is valid.
-func makeDirectory(directory string, kind config.Kind, name string, entry []byte) error {
+func (g *Gate) makeDirectory(directory string, kind config.Kind, name string, entry []byte) error {
+	if directory == AllProjects {
+		return nil // openEntries makes the folder, which is ours
+	}
 	directory, err := cleanDirectory(directory)
 	if err != nil {
 		return err
@@ -286,9 +294,4 @@ func refusedConfig(err error) error {
 // unapproved refuses to start an entry that nobody has approved.
 func unapproved(name string) error {
 	return &refusal.Error{Code: "config.unapproved", Params: map[string]string{"name": name}}
-}
-
-// unreadable is a notice about entries that agents do not get because the entries cannot be read.
-func unreadable(title string, err error) []transcript.Notice {
-	return []transcript.Notice{{Severity: "error", Title: title, Description: transcript.ClipText(err.Error())}}
 }

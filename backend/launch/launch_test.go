@@ -68,6 +68,7 @@ type fixture struct {
 	t       *testing.T
 	db      *store.DB
 	work    string
+	own     string              // Deps.Everywhere
 	told    []launch.Executable // of Deps.Approved
 	secrets redact.Redactor
 }
@@ -96,14 +97,15 @@ func open(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	catalogue := agents.Open(agents.Config{Self: self})
-	f := &fixture{t: t, db: db, secrets: redact.New(nil, nil), work: filepath.Join(dir, "work")}
+	f := &fixture{t: t, db: db, secrets: redact.New(nil, nil), work: filepath.Join(dir, "work"), own: filepath.Join(dir, "config")}
 	f.Gate, err = launch.Open(launch.Deps{
 		Store: db, Logger: slog.New(slog.DiscardHandler), Agents: catalogue, Proxy: set, Skills: library, Replace: files.Replace,
 		StandsFor: func(directory string) string {
 			return strings.Replace(directory, filepath.Join(dir, "worktree"), f.work, 1)
 		},
-		Secrets:  f.secrets,
-		Approved: func(_ string, list []launch.Executable) { f.told = append(f.told, list...) },
+		Everywhere: f.own,
+		Secrets:    f.secrets,
+		Approved:   func(_ string, list []launch.Executable) { f.told = append(f.told, list...) },
 	})
 	if err != nil {
 		t.Fatal(err)

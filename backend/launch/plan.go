@@ -120,7 +120,7 @@ func (p *Plan) permit(ctx context.Context, mine func(digest string) bool) error 
 	}
 }
 
-// choose finds the servers and skills of the directory, and keeps those that a person lets start.
+// choose finds the servers and skills of the directory and of all projects, and keeps those that a person lets start.
 func (p *Plan) choose(ctx context.Context) error {
 	found, notices := p.gate.given(ctx, p.start.Directory)
 	taken, err := p.settle(found, append(notices, p.turnOffUseless(found)...))
@@ -143,7 +143,9 @@ func (p *Plan) turnOffUseless(found []Executable) []transcript.Notice {
 	for i := range found {
 		if found[i].skill != nil {
 			found[i].off = true
-			off = append(off, found[i].Name)
+			if found[i].Scope == "" { // the skills of all projects are not told of at each start in each of them
+				off = append(off, found[i].Name)
+			}
 		}
 	}
 	if len(off) == 0 {
@@ -209,7 +211,7 @@ func (p *Plan) link(ctx context.Context) error {
 	var give []skills.Skill
 	var notices []transcript.Notice
 	for _, e := range ready {
-		state := library.Keep(ctx, directory, e.skill.entry)
+		state := library.Keep(ctx, e.skill.base, e.skill.entry)
 		notices = append(notices, skillNotices(e.Name, state)...)
 		hash, _ := state.Shown()
 		if hash == e.Hash {
@@ -241,7 +243,7 @@ func (p *Plan) complete(ctx context.Context, taken []Executable) (ready []Execut
 		if now.state.State == skills.Unresolved && !p.start.Tell([]transcript.Notice{{Severity: "info", Title: fmt.Sprintf("Fetching the skills of %q", e.Name)}}) {
 			return nil, ErrCalledOff
 		}
-		now.state = p.gate.deps.Skills.Complete(ctx, p.start.Directory, now.entry)
+		now.state = p.gate.deps.Skills.Complete(ctx, now.base, now.entry)
 		if ctx.Err() != nil {
 			return nil, ErrCalledOff
 		}

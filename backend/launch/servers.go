@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -48,37 +47,16 @@ type MCPTest struct {
 	Stderr string        `json:"stderr,omitempty" doc:"The end of what it wrote there"`
 }
 
-// findServers returns the MCP servers of a directory for a start. No entry is dropped in silence: the notices tell of those that cannot be read.
-func (g *Gate) findServers(ctx context.Context, directory string) ([]Executable, []transcript.Notice) {
-	if info, err := os.Stat(directory); err != nil || !info.IsDir() {
-		return nil, nil // the start itself fails for that
-	}
-	list, err := g.readServers(ctx, directory)
-	if err == nil || ctx.Err() != nil {
-		return list, nil
-	}
-	title := "The MCP servers of this directory cannot be read; the agent gets none of them"
-	if len(list) > 0 {
-		title = "Some MCP servers of this directory cannot be read; the agent does not get them"
-	}
-	return list, unreadable(title, err)
-}
-
-// readServers reads the entries of mcp.json, by name. The error tells of the entries that are left out.
-func (g *Gate) readServers(ctx context.Context, directory string) ([]Executable, error) {
-	root, err := openDirectory(directory)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	entries, err := g.parseServers(ctx, root)
+// readServers reads the entries of mcp.json, by name, but for those whose names are taken. The error tells of the entries that are left out.
+func (g *Gate) readServers(ctx context.Context, at *entries, taken map[string]bool) ([]Executable, error) {
+	servers, err := g.parseServers(ctx, at)
 	var list []Executable
 	reading := reading{begun: time.Now()}
-	for _, s := range entries {
-		if reading.full(ctx) {
+	for _, s := range servers {
+		if taken[s.Name] || reading.full(ctx) {
 			continue
 		}
-		if e := g.ofServer(ctx, s, root, directory); reading.takes(e) {
+		if e := g.ofServer(ctx, s, at); reading.takes(e) {
 			list = append(list, e)
 		}
 	}
@@ -86,8 +64,8 @@ func (g *Gate) readServers(ctx context.Context, directory string) ([]Executable,
 }
 
 // parseServers parses mcp.json, by name. The error tells of the entries that are left out.
-func (g *Gate) parseServers(ctx context.Context, root *os.Root) (list []mcp.Server, err error) {
-	entries, err := config.Open(root, g.deps.Replace).List(ctx, config.MCP)
+func (g *Gate) parseServers(ctx context.Context, at *entries) (list []mcp.Server, err error) {
+	entries, err := at.List(ctx, config.MCP)
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		s, broken := mcp.Parse(name, entries[name])
 		if broken != nil {
@@ -99,17 +77,29 @@ func (g *Gate) parseServers(ctx context.Context, root *os.Root) (list []mcp.Serv
 	return list, err
 }
 
-// ServerSecrets returns the secrets in the entries of a directory's MCP servers, as the files say now.
+// ServerSecrets returns the secrets in the entries of a directory's MCP servers, and of those of all projects, as the files say now. With
+// AllProjects in place of the directory, only the latter.
 func (g *Gate) ServerSecrets(ctx context.Context, directory string) (list []string, err error) {
-	root, err := openDirectory(directory)
-	if err != nil {
-		return nil, err
+	places := []string{directory}
+	if directory != AllProjects {
+		places = append(places, AllProjects)
 	}
-	defer root.Close()
-	servers, err := g.parseServers(ctx, root)
 	lookup := g.variables(ctx)
-	for _, server := range servers {
-		list = append(list, server.Certain(lookup)...)
+	for _, place := range places {
+		if place == AllProjects && g.deps.Everywhere == "" {
+			continue
+		}
+		at, broken := g.openEntries(place)
+		if broken != nil {
+			err = errors.Join(err, broken)
+			continue
+		}
+		servers, broken := g.parseServers(ctx, at)
+		at.close()
+		err = errors.Join(err, broken)
+		for _, server := range servers {
+			list = append(list, server.Certain(lookup)...)
+		}
 	}
 	return list, err
 }
@@ -121,33 +111,36 @@ func (g *Gate) variables(ctx context.Context) func(name string) (string, bool) {
 }
 
 // ofServer returns the executable of a server, with the present content of the server's files.
-func (g *Gate) ofServer(ctx context.Context, s mcp.Server, root *os.Root, directory string) Executable {
-	r := s.Review(root, directory, g.variables(ctx))
-	return Executable{Kind: "mcp", Name: s.Name, Hash: r.Hash, Detail: g.deps.Secrets.KnownOnly(r.Detail), off: !s.Enabled, server: &s}
+func (g *Gate) ofServer(ctx context.Context, s mcp.Server, at *entries) Executable {
+	s.Anywhere = at.all
+	r := s.Review(at.files, at.place(), g.variables(ctx))
+	return Executable{
+		Scope: at.scope(), Kind: "mcp", Name: s.Name, Hash: r.Hash, Detail: g.deps.Secrets.KnownOnly(r.Detail),
+		off: !s.Enabled, own: at.all && r.Files, server: &s,
+	}
 }
 
-// Servers lists the MCP servers of a directory by name. A broken file is no error: Problem tells of the file.
+// Servers lists the MCP servers of a directory, or of AllProjects, by name. A broken file is no error: Problem tells of the file.
 func (g *Gate) Servers(ctx context.Context, directory string) (MCPServers, error) {
-	directory, err := checkDirectory(directory)
-	if err != nil {
-		return MCPServers{}, err
-	}
-	folder, file := config.Place(config.MCP)
-	out := MCPServers{Items: []MCPServer{}, Path: filepath.Join(directory, folder, file)}
-	list, err := g.readServers(ctx, directory)
-	if ctx.Err() != nil {
-		return out, ctx.Err()
-	}
-	if err != nil {
-		out.Problem = transcript.ClipText(err.Error())
-	}
-	if err := g.judge(ctx, directory, list); err != nil {
-		return out, err
-	}
-	for _, e := range list {
-		out.Items = append(out.Items, showServer(e))
-	}
-	return out, nil
+	out := MCPServers{Items: []MCPServer{}}
+	err := g.configure(directory, func(at *entries) error {
+		out.Path = at.path(config.MCP)
+		list, err := g.readServers(ctx, at, nil)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			out.Problem = transcript.ClipText(err.Error())
+		}
+		if err := g.judge(ctx, at.directory, list); err != nil {
+			return err
+		}
+		for _, e := range list {
+			out.Items = append(out.Items, showServer(e))
+		}
+		return nil
+	})
+	return out, err
 }
 
 func showServer(e Executable) MCPServer {
@@ -165,12 +158,12 @@ func showServer(e Executable) MCPServer {
 // approves an entry by writing it, unless another program may have changed the stored entry after the person was shown it: when the person's
 // entry has hidden values, the stored entry must be approved; else the stored entry must have the hash seen, which is the hash that the person was
 // shown. Otherwise the entry is judged like an entry from anybody.
-func (g *Gate) submitted(ctx context.Context, root *os.Root, directory, name, seen string, entry json.RawMessage) (Executable, json.RawMessage, error) {
+func (g *Gate) submitted(ctx context.Context, at *entries, name, seen string, entry json.RawMessage) (Executable, json.RawMessage, error) {
 	form, err := config.Canonical(config.MCP, entry)
 	if err != nil {
 		return Executable{}, nil, err
 	}
-	stored, err := config.Open(root, g.deps.Replace).Get(ctx, config.MCP, name)
+	stored, err := at.Get(ctx, config.MCP, name)
 	if err != nil && ctx.Err() != nil {
 		return Executable{}, nil, err
 	}
@@ -183,9 +176,9 @@ func (g *Gate) submitted(ctx context.Context, root *os.Root, directory, name, se
 	if err != nil {
 		return Executable{}, nil, err
 	}
-	e := g.ofServer(ctx, s, root, directory)
+	e := g.ofServer(ctx, s, at)
 	// The files of the stored entry are read after those of e, so that a file that changes in between is not approved.
-	before, broken := g.storedServer(ctx, root, directory, name, stored)
+	before, broken := g.storedServer(ctx, at, name, stored)
 	if _, hidden := mcp.Unmask(form, nil); hidden == nil {
 		e.Approved = before.Hash == seen
 	} else {
@@ -195,18 +188,18 @@ func (g *Gate) submitted(ctx context.Context, root *os.Root, directory, name, se
 		e.Approved = before.Approved
 	}
 	list := []Executable{e}
-	err = g.judge(ctx, directory, list)
+	err = g.judge(ctx, at.directory, list)
 	return list[0], full, err
 }
 
 // storedServer returns the judged executable of a stored entry. An entry that cannot be parsed has none.
-func (g *Gate) storedServer(ctx context.Context, root *os.Root, directory, name string, stored json.RawMessage) (Executable, error) {
+func (g *Gate) storedServer(ctx context.Context, at *entries, name string, stored json.RawMessage) (Executable, error) {
 	s, err := mcp.Parse(name, stored)
 	if err != nil {
 		return Executable{}, err
 	}
-	list := []Executable{g.ofServer(ctx, s, root, directory)}
-	err = g.judge(ctx, directory, list)
+	list := []Executable{g.ofServer(ctx, s, at)}
+	err = g.judge(ctx, at.directory, list)
 	return list[0], err
 }
 
@@ -214,15 +207,15 @@ func (g *Gate) storedServer(ctx context.Context, root *os.Root, directory, name 
 // shown (see submitted). seen is the hash of that entry, "" where there was none.
 func (g *Gate) PutServer(ctx context.Context, directory, name, seen string, entry json.RawMessage) (MCPServer, error) {
 	var shown MCPServer
-	if err := makeDirectory(directory, config.MCP, name, entry); err != nil {
+	if err := g.makeDirectory(directory, config.MCP, name, entry); err != nil {
 		return shown, err
 	}
-	err := configure(directory, func(directory string, root *os.Root) error {
-		e, form, err := g.submitted(ctx, root, directory, name, seen, entry)
+	err := g.configure(directory, func(at *entries) error {
+		e, form, err := g.submitted(ctx, at, name, seen, entry)
 		if err != nil {
 			return err
 		}
-		if err := config.Open(root, g.deps.Replace).Put(ctx, config.MCP, name, form); err != nil {
+		if err := at.Put(ctx, config.MCP, name, form); err != nil {
 			return err
 		}
 		shown = showServer(e)
@@ -230,50 +223,60 @@ func (g *Gate) PutServer(ctx context.Context, directory, name, seen string, entr
 			return nil
 		}
 		// The submitted content is approved, and the file is not read again: another program may have written meanwhile.
-		return g.approve(context.WithoutCancel(ctx), directory, []Executable{e})
+		return g.approve(context.WithoutCancel(ctx), at.directory, []Executable{e})
 	})
 	return shown, err
 }
 
 // DeleteServer removes an entry. A missing entry is no error.
 func (g *Gate) DeleteServer(ctx context.Context, directory, name string) error {
-	return configure(directory, func(_ string, root *os.Root) error {
-		return config.Open(root, g.deps.Replace).Delete(ctx, config.MCP, name)
+	return g.configure(directory, func(at *entries) error {
+		return at.Delete(ctx, config.MCP, name)
 	})
 }
 
 // TestServer starts or asks a server as an agent would. entry and seen are as for PutServer; without an entry, TestServer tests the stored
-// entry, which must be approved, because a test is a start. The end of ctx ends the test.
+// entry, which must be approved, because a test is a start. A server of all projects is tested in the person's home. The end of ctx ends the test.
 func (g *Gate) TestServer(ctx context.Context, directory, name, seen string, entry json.RawMessage) (MCPTest, error) {
-	var s *mcp.Server
-	err := configure(directory, func(clean string, root *os.Root) error {
-		directory = clean
+	var tested Executable
+	err := g.configure(directory, func(at *entries) (err error) {
+		directory = at.directory
 		if entry != nil {
-			e, _, err := g.submitted(ctx, root, directory, name, seen, entry)
-			if err == nil && !e.Approved {
-				err = unapproved(name)
-			}
-			s = e.server
-			return err
+			tested, _, err = g.submitted(ctx, at, name, seen, entry)
+		} else {
+			tested, err = g.serverNamed(ctx, at, name)
 		}
-		list, broken := g.readServers(ctx, directory)
-		i := slices.IndexFunc(list, func(e Executable) bool { return e.Name == name })
-		if i < 0 {
-			return errors.Join(broken, fmt.Errorf("%w: MCP server %q", refusal.ErrNotFound, name))
+		if err == nil && !tested.Approved {
+			err = unapproved(name)
 		}
-		if err := g.judge(ctx, directory, list); err != nil {
-			return err
-		}
-		if !list[i].Approved {
-			return unapproved(name)
-		}
-		s = list[i].server
-		return nil
+		return err
 	})
+	if err == nil && directory == AllProjects {
+		directory, err = homeDirectory()
+	}
 	if err != nil {
 		return MCPTest{}, err
 	}
-	return g.test(ctx, directory, *s)
+	return g.test(ctx, directory, *tested.server)
+}
+
+// serverNamed returns the judged executable of a stored entry.
+func (g *Gate) serverNamed(ctx context.Context, at *entries, name string) (Executable, error) {
+	list, broken := g.readServers(ctx, at, nil)
+	i := slices.IndexFunc(list, func(e Executable) bool { return e.Name == name })
+	if i < 0 {
+		return Executable{}, errors.Join(broken, fmt.Errorf("%w: MCP server %q", refusal.ErrNotFound, name))
+	}
+	err := g.judge(ctx, at.directory, list)
+	return list[i], err
+}
+
+func homeDirectory() (string, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", &refusal.Error{Code: "directory.unreadable", Params: map[string]string{"path": "~", "detail": err.Error()}}
+	}
+	return home, nil
 }
 
 func (g *Gate) test(ctx context.Context, directory string, s mcp.Server) (MCPTest, error) {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -43,15 +41,20 @@ type skillEntry struct {
 	entry skills.Entry
 	form  json.RawMessage // canonical
 	state skills.State
+	base  string // the folder where relative sources begin
+	scope string // of the Executable
 }
 
-// readSkills reads the entries of skills.json, by name, with the skills that are on the disk. Nothing is fetched. The error tells of the entries
-// that are left out.
-func (g *Gate) readSkills(ctx context.Context, root *os.Root, directory string) ([]Executable, error) {
-	entries, err := config.Open(root, g.deps.Replace).List(ctx, config.Skills)
+// readSkills reads the entries of skills.json, by name, but for those whose names are taken, with the skills that are on the disk. Nothing is
+// fetched. The error tells of the entries that are left out.
+func (g *Gate) readSkills(ctx context.Context, at *entries, taken map[string]bool) ([]Executable, error) {
+	entries, err := at.List(ctx, config.Skills)
 	var list []Executable
 	reading := reading{begun: time.Now()}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		if taken[name] {
+			continue
+		}
 		e, broken := skills.Parse(name, entries[name])
 		if broken != nil {
 			err = errors.Join(err, broken)
@@ -60,40 +63,28 @@ func (g *Gate) readSkills(ctx context.Context, root *os.Root, directory string) 
 		if reading.full(ctx) {
 			continue
 		}
-		if found := g.ofSkills(skillEntry{e, entries[name], g.deps.Skills.Look(ctx, directory, e)}); reading.takes(found) {
+		if found := g.ofSkills(g.lookAt(ctx, at, e, entries[name])); reading.takes(found) {
 			list = append(list, found)
 		}
 	}
 	return list, errors.Join(err, reading.problem())
 }
 
+// lookAt returns an entry with the state of the entry's sources, and fetches nothing.
+func (g *Gate) lookAt(ctx context.Context, at *entries, e skills.Entry, form json.RawMessage) skillEntry {
+	return skillEntry{entry: e, form: form, state: g.deps.Skills.Look(ctx, at.base, e), base: at.base, scope: at.scope()}
+}
+
 // ofSkills returns the executable of an entry in its present state.
 func (g *Gate) ofSkills(e skillEntry) Executable {
 	hash, detail := e.state.Shown()
-	return Executable{Kind: "skill", Name: e.entry.Name, Hash: hash, Detail: g.deps.Secrets.KnownOnly(detail), skill: &e}
+	return Executable{Scope: e.scope, Kind: "skill", Name: e.entry.Name, Hash: hash, Detail: g.deps.Secrets.KnownOnly(detail), skill: &e}
 }
 
 // ofSources returns the executable whose approval lets the sources of an entry be fetched.
-func (g *Gate) ofSources(e skills.Entry) Executable {
+func (g *Gate) ofSources(at *entries, e skills.Entry) Executable {
 	hash, detail := e.Shown()
-	return Executable{Kind: "skill", Name: e.Name, Hash: hash, Detail: g.deps.Secrets.KnownOnly(detail)}
-}
-
-// findSkills returns the skills of a directory for a start, and notices about the entries that cannot be read.
-func (g *Gate) findSkills(ctx context.Context, directory string) ([]Executable, []transcript.Notice) {
-	if g.deps.Skills == nil {
-		return nil, nil
-	}
-	root, err := openDirectory(directory)
-	if err != nil {
-		return nil, nil // the start itself fails for that
-	}
-	defer root.Close()
-	list, err := g.readSkills(ctx, root, directory)
-	if err == nil || ctx.Err() != nil {
-		return list, nil
-	}
-	return list, unreadable("Some skills of this directory cannot be read; the agent does not get them", err)
+	return Executable{Scope: at.scope(), Kind: "skill", Name: e.Name, Hash: hash, Detail: g.deps.Secrets.KnownOnly(detail)}
 }
 
 // skillNotices are about the skills of an entry that an agent does not get, or gets otherwise than written, with the reasons.
@@ -116,20 +107,19 @@ func skillNotices(name string, s skills.State) (list []transcript.Notice) {
 	return list
 }
 
-// Skills lists the skills of a directory by entry. A broken file is no error: Problem tells of the file.
+// Skills lists the skills of a directory, or of AllProjects, by entry. A broken file is no error: Problem tells of the file.
 func (g *Gate) Skills(ctx context.Context, directory string) (SkillList, error) {
-	folder, file := config.Place(config.Skills)
 	out := SkillList{Items: []SkillEntry{}}
-	err := g.configureSkills(directory, func(directory string, root *os.Root) error {
-		out.Path = filepath.Join(directory, folder, file)
-		list, err := g.readSkills(ctx, root, directory)
+	err := g.configureSkills(directory, func(at *entries) error {
+		out.Path = at.path(config.Skills)
+		list, err := g.readSkills(ctx, at, nil)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
 			out.Problem = transcript.ClipText(err.Error())
 		}
-		if err := g.judge(ctx, directory, list); err != nil {
+		if err := g.judge(ctx, at.directory, list); err != nil {
 			return err
 		}
 		for _, e := range list {
@@ -141,11 +131,11 @@ func (g *Gate) Skills(ctx context.Context, directory string) (SkillList, error) 
 }
 
 // configureSkills is configure for the file of skills. Without a library of skills, configureSkills returns ErrNotFound.
-func (g *Gate) configureSkills(directory string, f func(directory string, root *os.Root) error) error {
+func (g *Gate) configureSkills(directory string, f func(at *entries) error) error {
 	if g.deps.Skills == nil {
 		return fmt.Errorf("%w: skills are not kept here", refusal.ErrNotFound)
 	}
-	return configure(directory, f)
+	return g.configure(directory, f)
 }
 
 func showSkills(e Executable) SkillEntry {
@@ -155,20 +145,23 @@ func showSkills(e Executable) SkillEntry {
 	}
 }
 
-// skillNamed returns a stored entry.
-func (g *Gate) skillNamed(ctx context.Context, root *os.Root, name string) (skillEntry, error) {
-	form, err := config.Open(root, g.deps.Replace).Get(ctx, config.Skills, name)
+// skillNamed returns a stored entry, with the state of the entry's sources.
+func (g *Gate) skillNamed(ctx context.Context, at *entries, name string) (skillEntry, error) {
+	form, err := at.Get(ctx, config.Skills, name)
 	if err != nil {
 		return skillEntry{}, err
 	}
 	e, err := skills.Parse(name, form)
-	return skillEntry{entry: e, form: form}, err
+	if err != nil {
+		return skillEntry{}, err
+	}
+	return g.lookAt(ctx, at, e, form), nil
 }
 
 // showNow judges an entry and returns the record of the entry.
-func (g *Gate) showNow(ctx context.Context, directory string, e skillEntry) (SkillEntry, error) {
+func (g *Gate) showNow(ctx context.Context, at *entries, e skillEntry) (SkillEntry, error) {
 	list := []Executable{g.ofSkills(e)}
-	if err := g.judge(ctx, directory, list); err != nil {
+	if err := g.judge(ctx, at.directory, list); err != nil {
 		return SkillEntry{}, err
 	}
 	return showSkills(list[0]), nil
@@ -178,11 +171,11 @@ func (g *Gate) showNow(ctx context.Context, directory string, e skillEntry) (Ski
 func (g *Gate) PutSkill(ctx context.Context, directory, name string, entry json.RawMessage) (SkillEntry, error) {
 	var shown SkillEntry
 	if g.deps.Skills != nil {
-		if err := makeDirectory(directory, config.Skills, name, entry); err != nil {
+		if err := g.makeDirectory(directory, config.Skills, name, entry); err != nil {
 			return shown, err
 		}
 	}
-	err := g.configureSkills(directory, func(directory string, root *os.Root) error {
+	err := g.configureSkills(directory, func(at *entries) error {
 		form, err := config.Canonical(config.Skills, entry)
 		if err != nil {
 			return err
@@ -191,14 +184,14 @@ func (g *Gate) PutSkill(ctx context.Context, directory, name string, entry json.
 		if err != nil {
 			return refusal.Bad("config.invalid", "detail", err.Error())
 		}
-		if err := config.Open(root, g.deps.Replace).Put(ctx, config.Skills, name, form); err != nil {
+		if err := at.Put(ctx, config.Skills, name, form); err != nil {
 			return err
 		}
 		// The submitted content is approved, and the file is not read again: another program may have written meanwhile.
-		if err := g.approve(context.WithoutCancel(ctx), directory, []Executable{g.ofSources(e)}); err != nil {
+		if err := g.approve(context.WithoutCancel(ctx), at.directory, []Executable{g.ofSources(at, e)}); err != nil {
 			return err
 		}
-		shown, err = g.showNow(ctx, directory, skillEntry{e, form, g.deps.Skills.Look(ctx, directory, e)})
+		shown, err = g.showNow(ctx, at, g.lookAt(ctx, at, e, form))
 		return err
 	})
 	return shown, err
@@ -206,13 +199,13 @@ func (g *Gate) PutSkill(ctx context.Context, directory, name string, entry json.
 
 // DeleteSkill removes an entry and the pins of the entry's sources. A missing entry is no error.
 func (g *Gate) DeleteSkill(ctx context.Context, directory, name string) error {
-	return g.configureSkills(directory, func(directory string, root *os.Root) error {
-		e, unread := g.skillNamed(ctx, root, name)
-		if err := config.Open(root, g.deps.Replace).Delete(ctx, config.Skills, name); err != nil {
+	return g.configureSkills(directory, func(at *entries) error {
+		e, unread := g.skillNamed(ctx, at, name)
+		if err := at.Delete(ctx, config.Skills, name); err != nil {
 			return err // the pins stay
 		}
 		if unread == nil {
-			g.deps.Skills.Forget(directory, e.entry)
+			g.deps.Skills.Forget(at.base, e.entry)
 		}
 		return nil
 	})
@@ -222,23 +215,22 @@ func (g *Gate) DeleteSkill(ctx context.Context, directory, name string) error {
 // ends the fetch.
 func (g *Gate) FetchSkill(ctx context.Context, directory, name string) (SkillEntry, error) {
 	var shown SkillEntry
-	err := g.configureSkills(directory, func(directory string, root *os.Root) error {
-		e, err := g.skillNamed(ctx, root, name)
+	err := g.configureSkills(directory, func(at *entries) error {
+		e, err := g.skillNamed(ctx, at, name)
 		if err != nil {
 			return err
 		}
-		e.state = g.deps.Skills.Look(ctx, directory, e.entry)
-		list := []Executable{g.ofSkills(e), g.ofSources(e.entry)}
-		if err := g.judge(ctx, directory, list); err != nil {
+		list := []Executable{g.ofSkills(e), g.ofSources(at, e.entry)}
+		if err := g.judge(ctx, at.directory, list); err != nil {
 			return err
 		}
 		if !list[0].Approved && !list[1].Approved {
 			return unapproved(name)
 		}
-		if e.state, err = g.deps.Skills.Fetch(ctx, directory, e.entry); err != nil {
+		if e.state, err = g.deps.Skills.Fetch(ctx, at.base, e.entry); err != nil {
 			return err
 		}
-		shown, err = g.showNow(ctx, directory, e)
+		shown, err = g.showNow(ctx, at, e)
 		return err
 	})
 	return shown, err
@@ -247,12 +239,12 @@ func (g *Gate) FetchSkill(ctx context.Context, directory, name string) (SkillEnt
 // SkillFile returns a text file of a skill for a person to read.
 func (g *Gate) SkillFile(ctx context.Context, directory, name, skill, file string) (string, error) {
 	var text string
-	err := g.configureSkills(directory, func(directory string, root *os.Root) error {
-		e, err := g.skillNamed(ctx, root, name)
+	err := g.configureSkills(directory, func(at *entries) error {
+		e, err := g.skillNamed(ctx, at, name)
 		if err != nil {
 			return err
 		}
-		text, err = g.deps.Skills.Text(ctx, directory, e.entry, skill, file)
+		text, err = g.deps.Skills.Text(ctx, at.base, e.entry, skill, file)
 		switch {
 		case errors.Is(err, skills.ErrNotFound):
 			return fmt.Errorf("%w: %w", refusal.ErrNotFound, err)

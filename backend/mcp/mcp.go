@@ -51,6 +51,9 @@ type Server struct {
 	Name      string
 	Transport string
 	Enabled   bool
+	// Anywhere is set for an entry that holds in all directories: what a person is shown and approves names no directory, as long as the server
+	// runs no file of the directory.
+	Anywhere bool
 
 	entry   json.RawMessage // canonical form
 	program string
@@ -65,6 +68,10 @@ type Server struct {
 	envHeaders map[string]string // header to variable
 	oauth      bool              // has settings for OAuth
 }
+
+// AnyDirectory is how the description of a server that holds in all directories names the directory, and the directory of a Review that is for
+// none.
+const AnyDirectory = "${workspaceFolder}"
 
 // Entry returns the server in package config's form.
 func (s Server) Entry() json.RawMessage { return s.entry }

@@ -27,6 +27,7 @@ import (
 type Review struct {
 	Hash   string // sha256, hex
 	Detail string // the program or address, without secrets; several lines
+	Files  bool   // the hash covers files of the directory
 }
 
 // file is a file of the directory that the server runs.
@@ -42,6 +43,9 @@ func (s Server) Review(dir *os.Root, directory string, lookup variables.Lookup) 
 	if s.Local() && dir != nil {
 		files = f.files(dir, directory)
 	}
+	if s.Anywhere {
+		f = s.fill(lookup, AnyDirectory)
+	}
 	covered := encode(struct {
 		Name    string          `json:"name"`
 		Entry   json.RawMessage `json:"entry"`
@@ -49,7 +53,7 @@ func (s Server) Review(dir *os.Root, directory string, lookup variables.Lookup) 
 		Decided []string        `json:"decided,omitempty"` // decided by variables
 	}{s.Name, s.lasting(), files, s.decided(f)})
 	sum := sha256.Sum256(covered)
-	return Review{Hash: hex.EncodeToString(sum[:]), Detail: s.detail(f, files)}
+	return Review{Hash: hex.EncodeToString(sum[:]), Detail: s.detail(f, files), Files: len(files) > 0}
 }
 
 // lasting returns the entry without the members that may be switched freely.

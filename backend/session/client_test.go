@@ -116,7 +116,7 @@ func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Confi
 		Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo")),
 	})
 	cfg.Store, cfg.Agents, cfg.Proxy, cfg.Version = db, catalogue, set, "test"
-	cfg.Replace = files.Replace
+	cfg.Replace, cfg.Everywhere = files.Replace, filepath.Join(dir, "config")
 	cfg.Patience = cmp.Or(cfg.Patience, 300*time.Millisecond)
 	cfg.HoldPrompt = cmp.Or(cfg.HoldPrompt, time.Minute)
 	places := remotes.Deps{Store: db, Logger: cfg.Logger, Version: cfg.Version, AgentName: catalogue.Name, Stall: 4 * time.Second} // longer than the two seconds of a runtime's "unknown instance"

@@ -64,6 +64,8 @@ type Config struct {
 	// Replace replaces a file of an open directory atomically (files.Replace); without Replace no configuration can be changed.
 	Replace func(dir *os.Root, name string, data []byte, mode fs.FileMode) error
 
+	Everywhere string // the folder with the MCP servers and skills of all projects; "" = there are none
+
 	// Files reads and writes files for agents and decides where their programs may start; nil = agents are told that they can do neither.
 	Files *host.Files
 

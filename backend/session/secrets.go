@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"deskhand/backend/host"
+	"deskhand/backend/launch"
 	"deskhand/backend/redact"
 )
 
@@ -17,7 +18,7 @@ func (c *Client) Redactor(ctx context.Context, s Session) (redact.Redactor, erro
 	return c.secret.With(secrets), err
 }
 
-// serverSecrets returns the secrets of the MCP servers of a session's directory on this machine.
+// serverSecrets returns the secrets of the MCP servers of a session's directory on this machine, and of all projects.
 func (c *Client) serverSecrets(ctx context.Context, s Session) (list []string, err error) {
 	if s.Cwd == "" || c.hosts.At(s.Place).Directories == nil {
 		return nil, nil // a remote agent gets no secrets from Deskhand
@@ -26,7 +27,7 @@ func (c *Client) serverSecrets(ctx context.Context, s Session) (list []string, e
 		return nil, fmt.Errorf("the MCP servers of %s: its disk does not answer", s.Cwd)
 	}
 	if c.hosts.Local.Directories.Missing(s.Cwd) {
-		return nil, nil
+		return c.launch.ServerSecrets(ctx, launch.AllProjects)
 	}
 	return c.launch.ServerSecrets(ctx, s.Cwd)
 }

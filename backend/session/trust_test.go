@@ -232,6 +232,39 @@ func TestTrustAnswerServesAllSessionsOfDirectory(t *testing.T) {
 	d.sameAsRebuilt(second.ID)
 }
 
+// A server of all projects comes with the agents of every directory, and one answer serves the sessions that wait in any of them.
+func TestTrustAnswerServesAllProjects(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := open(t, dir)
+	folder := filepath.Join(dir, "config")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "mcp.json"), []byte(`{"srv":`+saysEntry(t, "everywhere")+`}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := d.create()
+	d.work = t.TempDir()
+	second := d.create()
+	for _, s := range []session.Session{first, second} {
+		d.prompt(s.ID, "mcp")
+	}
+	r := d.request(first.ID)
+	if len(r.Executables) != 1 || r.Executables[0].Scope != "all" || d.request(second.ID).Executables[0].Hash != r.Executables[0].Hash {
+		t.Errorf("request: got %+v, want the server of all projects, in both sessions", r)
+	}
+	d.answer(r, requests.Answer{OptionID: "approve"})
+	for _, s := range []session.Session{first, second} {
+		if text := textOf(d.idle(s.ID), "agent"); !strings.Contains(text, "started with everywhere and hidden-value-1") {
+			t.Errorf("the tools in %s: got %q, want the server's", s.Cwd, text)
+		}
+		if sent := d.sent(s.ID); strings.Contains(sent, "hidden-value") {
+			t.Errorf("the journal has the secret: %s", sent)
+		}
+	}
+}
+
 func TestCancelWithdrawsTrustRequest(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())

@@ -42,7 +42,8 @@ func openAttachments(c *Client) *attachments.Library {
 func openLaunch(c *Client) (*launch.Gate, error) {
 	return launch.Open(launch.Deps{
 		Store: c.cfg.Store, Logger: c.cfg.Logger, Agents: c.cfg.Agents, Proxy: c.cfg.Proxy, Skills: c.cfg.Skills, Replace: c.cfg.Replace,
-		Secrets: c.secret, StandsFor: c.worktrees.StandsFor,
+		Everywhere: c.cfg.Everywhere,
+		Secrets:    c.secret, StandsFor: c.worktrees.StandsFor,
 		Approved: func(directory string, list []launch.Executable) { c.approved(directory, list, "") },
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"deskhand/backend/jsonerr"
 	"deskhand/backend/proxy"
@@ -32,6 +34,14 @@ const (
 	contrastKey   = "contrast"
 	textSizeKey   = "textSize"
 	motionKey     = "motion"
+	textFontKey   = "textFont"
+	codeFontKey   = "codeFont"
+	codeSizeKey   = "codeSize"
+	agentKey      = "defaultAgent"
+	worktreeKey   = "newWorktree"
+	editorKey     = "editor"
+	mostFont      = 100 // bytes
+	mostAgent     = 200 // bytes
 	localAPIKey   = "localApi"
 	leastText     = 80  // percent
 	mostText      = 150 // percent
@@ -92,7 +102,7 @@ func (s *settingsFile) defaults() Settings {
 		MemoryBudgetMiB: s.usual, MemoryBudgetDefaultMiB: s.usual, MemoryBudgetWorks: proxy.Measures, Path: s.file,
 		NativeDialogs: dialogsUnfocused, Notifications: true,
 		AttachmentFileMiB: usualFileMiB, AttachmentCallMiB: usualCallMiB, DownloadHosts: usualHosts,
-		Snapshots: true, FollowUp: followUpQueue, Theme: bySystem, Contrast: bySystem, TextSize: usualText, Motion: bySystem, LocalAPI: true,
+		Snapshots: true, FollowUp: followUpQueue, Theme: bySystem, Contrast: bySystem, TextSize: usualText, Motion: bySystem, CodeSize: usualText, LocalAPI: true,
 	}
 }
 
@@ -130,12 +140,19 @@ func (s *settingsFile) readLocked() (members map[string]json.RawMessage, now Set
 		readChoice(members, contrastKey, &now.Contrast, contrastChoices()),
 		readMember(members, textSizeKey, &now.TextSize, fitsText, fmt.Sprintf("a whole number from %d to %d", leastText, mostText)),
 		readChoice(members, motionKey, &now.Motion, motionChoices()),
+		readMember(members, textFontKey, &now.TextFont, fitsFont, "the name of a font"),
+		readMember(members, codeFontKey, &now.CodeFont, fitsFont, "the name of a font"),
+		readMember(members, codeSizeKey, &now.CodeSize, fitsText, fmt.Sprintf("a whole number from %d to %d", leastText, mostText)),
+		readMember(members, agentKey, &now.DefaultAgent, fitsAgent, "the id of an agent"),
+		readFlag(members, worktreeKey, &now.NewWorktree),
+		readMember(members, editorKey, &now.Editor, fitsEditor, "a program with its arguments"),
 		readFlag(members, localAPIKey, &now.LocalAPI),
 	} {
 		if wrong != "" {
 			now.Problem = strings.TrimPrefix(now.Problem+"; "+wrong, "; ")
 		}
 	}
+	now.EditorRuns = strings.Join(now.EditorCommand("FILE", "LINE"), "\n")
 	return members, now, nil
 }
 
@@ -163,6 +180,14 @@ func readChoice(members map[string]json.RawMessage, key string, into *string, ch
 }
 
 func fitsText(percent int) bool { return percent >= leastText && percent <= mostText }
+
+// fitsFont accepts the name of a font family. A name is put between quotes in a style, and has no sign that could end them.
+func fitsFont(name string) bool {
+	odd := func(r rune) bool { return unicode.IsControl(r) || strings.ContainsRune(`"'\;{}<>`, r) }
+	return len(name) <= mostFont && utf8.ValidString(name) && !strings.ContainsFunc(name, odd)
+}
+
+func fitsAgent(id string) bool { return len(id) <= mostAgent }
 
 func fitsIn(most int) func(int) bool { return func(n int) bool { return n >= 1 && n <= most } }
 
@@ -268,6 +293,7 @@ func (p SettingsPatch) check() error {
 		{fileMiBKey, p.AttachmentFileMiB, 1, mostFileMiB},
 		{callMiBKey, p.AttachmentCallMiB, 1, mostCallMiB},
 		{textSizeKey, p.TextSize, leastText, mostText},
+		{codeSizeKey, p.CodeSize, leastText, mostText},
 	} {
 		if n.now != nil && (*n.now < n.least || *n.now > n.most) {
 			return refusal.Bad(refusedSetting, "key", n.key, "min", strconv.Itoa(n.least), "max", strconv.Itoa(n.most))
@@ -293,6 +319,19 @@ func (p SettingsPatch) check() error {
 	}
 	if p.DownloadHosts != nil && !fitsHosts(*p.DownloadHosts) {
 		return refusal.Bad(refusedHosts, "key", hostsKey)
+	}
+	return p.checkNames()
+}
+
+// checkNames refuses a patch with an invalid name of a font or an agent.
+func (p SettingsPatch) checkNames() error {
+	for key, name := range map[string]*string{textFontKey: p.TextFont, codeFontKey: p.CodeFont} {
+		if name != nil && !fitsFont(*name) {
+			return refusal.Bad(refusedFont, "key", key)
+		}
+	}
+	if p.DefaultAgent != nil && !fitsAgent(*p.DefaultAgent) {
+		return refusal.Bad(refusedSetting, "key", agentKey, "min", "0", "max", strconv.Itoa(mostAgent))
 	}
 	return nil
 }

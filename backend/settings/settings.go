@@ -37,6 +37,13 @@ type Settings struct {
 	Contrast               string `json:"contrast" enum:"system,usual,high" doc:"How far the colours of the page are apart"`
 	TextSize               int    `json:"textSize" doc:"How large the page's text is, in percent"`
 	Motion                 string `json:"motion" enum:"system,none" doc:"Whether anything on the page moves"`
+	TextFont               string `json:"textFont" doc:"The name of the font family of the page's texts; empty = the built-in one"`
+	CodeFont               string `json:"codeFont" doc:"The name of the font family of code; empty = the built-in one"`
+	CodeSize               int    `json:"codeSize" doc:"How large code is beside the page's text, in percent of the usual"`
+	DefaultAgent           string `json:"defaultAgent" doc:"With which agent a conversation begins in a project without conversations, by its id; empty = the agent of the last conversation"`
+	NewWorktree            bool   `json:"newWorktree" doc:"Whether a conversation begins in a worktree of its own in a project without conversations"`
+	Editor                 string `json:"editor" doc:"The command that opens a file: a program and its arguments, with quotes around those that have blanks, and {file} and {line} in them; without {file} the file comes last. Empty = what the environment names, or a known editor"`
+	EditorRuns             string `json:"editorRuns,omitempty" doc:"The words that editor is run with, one a line"`
 	LocalAPI               bool   `json:"localApi" doc:"Whether a program with a window serves the API, and the app to browsers, on this machine"`
 	Path                   string `json:"path" doc:"The file"`
 	Problem                string `json:"problem,omitempty" doc:"What is wrong with the file"`
@@ -61,6 +68,13 @@ type SettingsPatch struct {
 	Contrast  *string `json:"contrast,omitempty" enum:"system,usual,high"`
 	TextSize  *int    `json:"textSize,omitempty" doc:"80 to 150"`
 	Motion    *string `json:"motion,omitempty" enum:"system,none"`
+
+	TextFont     *string `json:"textFont,omitempty" maxLength:"100" doc:"The name of one font family, or empty"`
+	CodeFont     *string `json:"codeFont,omitempty" maxLength:"100" doc:"The name of one font family, or empty"`
+	CodeSize     *int    `json:"codeSize,omitempty" doc:"80 to 150"`
+	DefaultAgent *string `json:"defaultAgent,omitempty" maxLength:"200" doc:"The id of an agent, or empty"`
+	NewWorktree  *bool   `json:"newWorktree,omitempty"`
+	Editor       *string `json:"editor,omitempty" maxLength:"1000" doc:"A command whose program there is, or empty"`
 }
 
 // The codes of refused changes of settings.
@@ -69,6 +83,9 @@ const (
 	refusedURL        = "settings.url"        // params key
 	refusedChoice     = "settings.choice"     // params key, choices
 	refusedHosts      = "settings.hosts"      // params key
+	refusedFont       = "settings.font"       // params key
+	refusedEditor     = "settings.editor"     // a command that is no list of words
+	refusedProgram    = "settings.program"    // the editor's program cannot be started; params name, detail
 	refusedBroken     = "settings.broken"     // the file is no JSON object; params path, detail
 	refusedUnwritable = "settings.unwritable" // params path, detail
 )
@@ -83,6 +100,7 @@ const (
 type Hooks struct {
 	Publish func(kind string, data json.RawMessage) // publishes an event
 	Changed func()                                  // is called after each Change
+	Program func(name string) error                 // returns why a program cannot be started, or nil; may wait for the login shell
 }
 
 // Library is the settings and the key bindings of a person. A Library may be used by any goroutine once Use has returned.
@@ -96,7 +114,7 @@ type Library struct {
 func New(file string) *Library {
 	return &Library{
 		settings: newSettingsFile(file), keyboard: newKeyboardFile(file),
-		hooks: Hooks{Publish: func(string, json.RawMessage) {}, Changed: func() {}},
+		hooks: Hooks{Publish: func(string, json.RawMessage) {}, Changed: func() {}, Program: func(string) error { return nil }},
 	}
 }
 
@@ -114,6 +132,9 @@ func (l *Library) Get() Settings {
 
 // Change applies a patch, and publishes the settings.
 func (l *Library) Change(p SettingsPatch) (Settings, error) {
+	if err := l.checkEditor(p); err != nil {
+		return Settings{}, err
+	}
 	now, err := l.settings.change(p)
 	if err != nil {
 		return Settings{}, err

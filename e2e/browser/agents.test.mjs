@@ -114,7 +114,7 @@ test("a test that takes long can be ended, and leaves nothing", async (t) => {
   desk.agents([{ id: "mute", name: "Mute", command: desk.script("mute.sh", "#!/bin/sh\nwhile read -r line; do :; done\n") }]);
   await desk.start();
   const app = new Screen(await App.open(desk));
-  await app.button("Agents", app.sidebar).click();
+  await app.settingsOf("Agents");
   await app.button("Test", app.card("Mute")).click();
   await until("the agent", () => desk.processes().some(({ command }) => command.includes("mute.sh")));
   await app.button("Stop the test", app.card("Mute")).click();
@@ -147,7 +147,7 @@ test("an agent is installed, updated, taken back and removed", async (t) => {
   await card.getByText(/^npm http /).waitFor();
   await looks.at(app.page, "agents-installing");
   await app.page.reload();
-  await app.button("Agents", app.sidebar).click();
+  await app.settingsOf("Agents");
   await bar.waitFor();
   await app.button("Cancel", card).click();
   await app.state("Claude Code", "Not found");
@@ -195,7 +195,7 @@ test("an update that is offered during a turn is a badge, and nothing else", asy
     await until(`version ${version}`, async () => { const one = await claudes(); return one.version === version && !one.installing; });
   };
   await install("0.101.0"); // the newest: nothing is offered
-  const entry = sidebar.getByRole("button", { name: /^Agents/ });
+  const entry = sidebar.getByRole("button", { name: /^Settings/ });
   assert.doesNotMatch(await entry.innerText(), /\d/);
   const { id } = await desk.api("POST", "/client/sessions", { agent: "claude", cwd: desk.work, title: "A long turn" });
   await sidebar.getByRole("treeitem", { name: /^A long turn/ }).click();
@@ -257,7 +257,7 @@ test("the rest of the catalogue is asked for, and the screen fits a small window
   const looks = new Looks();
   const desk = await Desk.open(t);
   const app = new Screen(await App.open(desk));
-  await app.button("Agents", app.sidebar).click();
+  await app.settingsOf("Agents");
   await app.heading.waitFor();
   assert.equal(await app.card("Cline").count(), 0);
   // A list that cannot be read says so, and is read on the next request.

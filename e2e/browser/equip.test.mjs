@@ -33,7 +33,7 @@ async function onlyOurs(app) {
 class Screen extends App {
   static async show(desk, what = "MCP servers", options) {
     const screen = new Screen((await App.open(desk, options)).page, desk);
-    await screen.button(what, screen.sidebar).click();
+    await screen.settingsOf(what);
     await screen.page.getByRole("heading", { name: what, exact: true }).waitFor();
     const directory = screen.page.getByRole("textbox", { name: "Directory" });
     await directory.fill(desk.work);
@@ -125,7 +125,7 @@ test("an MCP server is added, tested, changed, switched off and removed", async 
   await app.begin("Demo agent", desk.work);
   await app.turn("mcp");
   await app.log.getByText("forecast").first().waitFor();
-  await app.button("MCP servers", app.sidebar).click();
+  await app.settingsOf("MCP servers");
   await on.click();
   await app.row("weather").getByText("Off").waitFor();
   assert.equal(read(desk, "mcp").weather.enabled, false);
@@ -134,7 +134,7 @@ test("an MCP server is added, tested, changed, switched off and removed", async 
   await app.turn("mcp");
   await onlyOurs(app);
 
-  await app.button("MCP servers", app.sidebar).click();
+  await app.settingsOf("MCP servers");
   const letGo = await app.holds(5_000);
   await app.button("Delete", app.row("weather")).click();
   await app.row("weather").waitFor({ state: "detached" });
@@ -234,9 +234,9 @@ test("what is written in an editor is there again after whatever was looked at m
   await app.page.keyboard.press("Alt+m"); // the same screen anew
   await app.page.getByText("The form waits until the JSON can be read.").waitFor();
   assert.equal(await json.inputValue(), half);
-  await app.button("Skills", app.sidebar).click();
+  await app.settingsOf("Skills");
   await app.page.getByRole("heading", { name: "Skills", exact: true }).waitFor();
-  await app.button("MCP servers", app.sidebar).click();
+  await app.settingsOf("MCP servers");
   await json.waitFor();
   assert.equal(await json.inputValue(), half);
   assert.equal(await app.field("Name").inputValue(), "weather");
@@ -495,4 +495,76 @@ test("the screens are worked by keyboard alone", async (t) => {
   await keyboard.press("Alt+s");
   await app.page.getByRole("heading", { name: "Skills", exact: true }).waitFor();
   assert.equal(await focused(), "Skills");
+});
+
+test("a server for all projects is there in each of them, is overridden in one, and is removed", async (t) => {
+  const looks = new Looks();
+  const desk = await Desk.open(t);
+  const weather = desk.script("weather.js", server());
+  const second = path.join(desk.home, "second");
+  fs.mkdirSync(second);
+  const all = path.join(desk.config, "deskhand", "mcp.json");
+  const app = await Screen.show(desk);
+  const scope = (name) => app.page.getByRole("radio", { name, exact: true });
+  const inherited = app.page.getByRole("list", { name: "From all projects" });
+  const project = async (directory) => {
+    await scope("This project").check();
+    await app.field("Directory").fill(directory);
+    await app.field("Directory").press("Enter");
+  };
+  const tools = async (directory) => {
+    await app.button("New conversation", app.sidebar).click();
+    await app.begin("Demo agent", directory);
+    await app.turn("mcp");
+  };
+
+  await scope("All projects").check();
+  await app.page.getByText("No MCP servers for all projects.").waitFor();
+  await looks.at(app.page, "mcp-all-empty");
+  await app.button("Add server").click();
+  await app.field("Name").fill("weather");
+  await app.field("Program").fill(weather);
+  await app.button("Save").click();
+  await app.row("weather").getByText("Approved", { exact: true }).waitFor();
+  assert.deepEqual(JSON.parse(fs.readFileSync(all, "utf8")), { weather: { type: "local", command: weather, args: [] } });
+  assert.equal(fs.statSync(all).mode & 0o777, 0o600);
+  await app.button("Test", app.row("weather")).click();
+  await app.row("weather").getByText("Tells what it was like.").waitFor();
+
+  // Two projects have it, and so do their agents.
+  for (const directory of [desk.work, second]) {
+    await project(directory);
+    await inherited.getByRole("listitem", { name: "weather" }).getByText(weather).waitFor();
+    await tools(directory);
+    await app.log.getByText("forecast").first().waitFor();
+    await app.settingsOf("MCP servers");
+  }
+  await project(desk.work);
+  await inherited.waitFor();
+  await looks.at(app.page, "mcp-inherited");
+
+  // One project has another entry in its place.
+  await app.button("Override here", inherited).click();
+  await app.page.getByRole("heading", { name: "Override weather in this project" }).waitFor();
+  await looks.at(app.page, "mcp-override");
+  await app.field("JSON").fill(JSON.stringify({ type: "local", command: weather, args: [], enabled: false }));
+  await app.button("Save").click();
+  await app.page.getByRole("list", { name: "MCP servers" }).getByText("Off").waitFor();
+  await inherited.getByText("This project has its own").waitFor();
+  await looks.at(app.page, "mcp-overridden-here");
+  await tools(desk.work);
+  await onlyOurs(app);
+  await app.settingsOf("MCP servers");
+  await scope("All projects").check();
+  await app.row("weather").getByText(`“${path.basename(desk.work)}” has its own entry with this name, which is used there.`).waitFor();
+  await looks.at(app.page, "mcp-overridden");
+
+  const letGo = await app.holds(5_000);
+  await app.button("Delete", app.row("weather")).click();
+  await letGo();
+  await until("the removal", () => !JSON.parse(fs.readFileSync(all, "utf8")).weather);
+  await project(second);
+  await app.page.getByText("No MCP servers in this directory.").waitFor();
+  await inherited.waitFor({ state: "detached" });
+  looks.done();
 });

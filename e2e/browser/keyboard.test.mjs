@@ -156,7 +156,7 @@ test("the whole story by keyboard alone, and axe about every screen of it", asyn
     ["Alt+i", "Inbox"], ["Alt+a", "Agents"], ["Alt+m", "MCP servers"], ["Alt+s", "Skills"], ["Control+Comma", "Settings"],
   ]) {
     await person.press(keys);
-    await page.getByRole("heading", { name, level: 1 }).waitFor();
+    await page.getByRole("heading", { name, exact: true }).waitFor();
     await wellMade(page, name);
   }
   await person.press("Control+Shift+f");

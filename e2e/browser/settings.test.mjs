@@ -25,14 +25,14 @@ test("the parts are listed, found by a search, and reached by keys", async (t) =
   const page = await settings(app, "General");
   const rail = page.getByRole("navigation", { name: "Parts" });
   assert.deepEqual(await rail.getByRole("button").allInnerTexts(), [
-    "General", "Appearance", "Agents", "Permissions", "Directories & trust", "Notifications", "Keyboard", "Updates", "About",
+    "General", "Appearance", "Agents", "MCP servers", "Skills", "Permissions", "Directories & trust", "Notifications", "Keyboard", "Updates", "About",
     "Data", "Files from agents", "Places", "Discord", "Local API",
   ]);
   await looks.at(page, "settings-top");
 
   // By keys alone: one stop for the list, arrows in it, and the part that was chosen has the focus.
   await rail.getByRole("button", { name: "General" }).focus();
-  for (let n = 0; n < 13; n++) await page.keyboard.press("ArrowDown");
+  for (let n = 0; n < 15; n++) await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
   await until("the part", async () => (await focused(page)) === "Local API");
   await rail.locator("[aria-current=page]").getByText("Local API").waitFor();
@@ -200,5 +200,51 @@ test("what takes the space is told, given back, and exported as one archive", as
   // The search still finds what was said: it knows messages by the numbers of their rows.
   const found = await desk.api("GET", "/client/search?q=zeppelin");
   assert.equal(found.items.length > 0, true);
+  looks.done();
+});
+
+test("fonts, the editor and how conversations begin are set by the person", async (t) => {
+  const desk = await Desk.open(t);
+  const looks = new Looks();
+  const app = await App.open(desk, { viewport: { width: 1440, height: 900 } });
+  const page = await settings(app, "Appearance");
+  const look = page.getByRole("region", { name: "Appearance" });
+  const stored = () => JSON.parse(fs.readFileSync(path.join(desk.config, "deskhand", "settings.json"), "utf8"));
+  const family = (selector) => page.evaluate((selector) => getComputedStyle(document.querySelector(selector)).fontFamily, selector);
+  assert.match(await family("body"), /^"Inter Variable"/);
+  await look.getByRole("textbox", { name: "Text font" }).fill("DejaVu Serif");
+  await look.getByRole("button", { name: "Save" }).click();
+  await until("the font", async () => /^"DejaVu Serif", "Inter Variable"/.test(await family("body")));
+  await look.getByRole("textbox", { name: "Code font" }).fill('a"; x');
+  await look.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("alert").getByText("Enter the name of one font, without quotes.").waitFor();
+  await look.getByRole("textbox", { name: "Code font" }).fill("DejaVu Sans Mono");
+  await look.getByRole("textbox", { name: "Code font" }).press("Enter");
+  const size = look.getByRole("group", { name: "Code size" });
+  await size.getByRole("radio", { name: "115%" }).check();
+  await until("the settings", () => stored().codeFont === "DejaVu Sans Mono" && stored().codeSize === 115);
+  await looks.at(page, "settings-fonts");
+  await page.reload();
+  assert.match(await family("body"), /^"DejaVu Serif"/);
+
+  await app.settingsOf("General");
+  const editor = page.getByRole("region", { name: "Editor" });
+  const command = editor.getByRole("textbox", { name: "Command" });
+  await command.fill("no-such-editor {file}");
+  await editor.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("alert").getByText("The program no-such-editor cannot be started").waitFor();
+  await looks.at(page, "settings-editor-fault");
+  assert.equal(await command.inputValue(), "no-such-editor {file}"); // what was typed stays
+  const mine = desk.script("my editor.sh", "#!/bin/sh\n");
+  await command.fill(`"${mine}" --goto {file}:{line}`);
+  await command.press("Enter");
+  await until("the words", async () => (await page.getByTestId("editor-runs").locator("code").allInnerTexts()).join("|") === `${mine}|--goto|FILE:LINE`);
+
+  const begins = page.getByRole("region", { name: "New conversations" });
+  await begins.getByRole("button", { name: /^Agent: / }).click();
+  await page.getByRole("option", { name: "Demo agent" }).click();
+  await begins.getByRole("checkbox", { name: /^In a worktree/ }).check();
+  await until("the settings", () => stored().defaultAgent === "mock" && stored().newWorktree === true);
+  await looks.at(page, "settings-defaults");
   looks.done();
 });

@@ -3,6 +3,7 @@ import { ApiError, problem } from './errors';
 import { fileNameOf } from './filename';
 import { limited, unlimited } from './limit';
 import { addressOf, type AnswerOf, type AnyCall, type Call, type Route } from './route';
+import { allProjects, scopeOf } from './scope';
 import { Tab } from './tab';
 import type { NewSite, SitePatch } from './places';
 import type {
@@ -274,11 +275,16 @@ export class Client {
   // that the person has seen in the list; a new server has no hash. The server passes entries on without checking them: they are objects.
 
   mcpServers = (directory: string, signal?: AbortSignal) =>
-    this.call('GET /client/config/mcp', { query: { directory }, signal }) as Promise<Equipment<McpServer>>;
+    this.call('GET /client/config/mcp', { query: scopeOf(directory), signal }) as Promise<
+      Equipment<McpServer>
+    >;
   saveMcp = (directory: string, name: string, body: unknown, seen: string | undefined) =>
-    this.call('PUT /client/config/mcp', { query: { directory, name, seen }, body }) as Promise<McpServer>;
+    this.call('PUT /client/config/mcp', {
+      query: { ...scopeOf(directory), name, seen },
+      body,
+    }) as Promise<McpServer>;
   removeMcp = (directory: string, name: string, keepalive = false) =>
-    this.call('DELETE /client/config/mcp', { query: { directory, name }, keepalive });
+    this.call('DELETE /client/config/mcp', { query: { ...scopeOf(directory), name }, keepalive });
   /** Tests an MCP server, either the stored entry or an unsaved change. The caller ends the test by the signal. */
   testMcp = (
     directory: string,
@@ -287,37 +293,49 @@ export class Client {
     seen: string | undefined,
     signal: AbortSignal,
   ) =>
-    this.call('POST /client/config/mcp/test', { query: { directory, name, seen }, body: { entry }, signal });
+    this.call('POST /client/config/mcp/test', {
+      query: { ...scopeOf(directory), name, seen },
+      body: { entry },
+      signal,
+    });
 
   skillEntries = (directory: string, signal?: AbortSignal) =>
-    this.call('GET /client/config/skills', { query: { directory }, signal }) as Promise<
+    this.call('GET /client/config/skills', { query: scopeOf(directory), signal }) as Promise<
       Equipment<SkillEntry>
     >;
   saveSkills = (directory: string, name: string, body: unknown) =>
-    this.call('PUT /client/config/skills', { query: { directory, name }, body }) as Promise<SkillEntry>;
+    this.call('PUT /client/config/skills', {
+      query: { ...scopeOf(directory), name },
+      body,
+    }) as Promise<SkillEntry>;
   removeSkills = (directory: string, name: string, keepalive = false) =>
-    this.call('DELETE /client/config/skills', { query: { directory, name }, keepalive });
+    this.call('DELETE /client/config/skills', { query: { ...scopeOf(directory), name }, keepalive });
   /** Fetches a skill source again. The call lasts until git has finished; the caller ends it by the signal. */
   fetchSkills = (directory: string, name: string, signal: AbortSignal) =>
     this.call('POST /client/config/skills/fetch', {
-      query: { directory, name },
+      query: { ...scopeOf(directory), name },
       signal,
     }) as Promise<SkillEntry>;
   skillText = (directory: string, name: string, skill: string, path: string, signal?: AbortSignal) =>
-    this.call('GET /client/config/skills/file', { query: { directory, name, skill, path }, signal }).then(
-      ({ text }) => text,
-    );
+    this.call('GET /client/config/skills/file', {
+      query: { ...scopeOf(directory), name, skill, path },
+      signal,
+    }).then(({ text }) => text);
 
   approve = (directory: string, hashes: readonly string[]) =>
-    this.call('POST /client/trust', { body: { directory, hashes } });
+    this.call('POST /client/trust', { body: { ...scopeOf(directory), hashes } });
   /** Lists everything in a directory that starts programs. */
   trusted = (directory: string, signal?: AbortSignal) =>
-    this.call('GET /client/trust', { query: { directory }, signal }).then(items);
-  /** Lists the approvals of all directories. */
-  approvals = (signal?: AbortSignal) => this.call('GET /client/trust/approvals', { signal }).then(items);
+    this.call('GET /client/trust', { query: scopeOf(directory), signal }).then(items);
+  /** Lists the approvals of all directories, and those of all projects under the name allProjects. */
+  approvals = (signal?: AbortSignal) =>
+    this.call('GET /client/trust/approvals', { signal })
+      .then(items)
+      .then((list) => list.map((one) => ({ ...one, directory: one.directory || allProjects })));
   revoke = (directory: string, hash: string) =>
-    this.call('DELETE /client/trust', { query: { directory, hash } });
-  revokeAll = (directory: string) => this.call('DELETE /client/trust/approvals', { query: { directory } });
+    this.call('DELETE /client/trust', { query: { ...scopeOf(directory), hash } });
+  revokeAll = (directory: string) =>
+    this.call('DELETE /client/trust/approvals', { query: scopeOf(directory) });
 
   directories = (path?: string, signal?: AbortSignal) =>
     this.call('GET /client/directories', { query: { path }, signal });

@@ -368,7 +368,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the MCP servers of a directory, with secrets hidden */
+        /** List the MCP servers of a directory, or of all projects, with secrets hidden */
         get: operations["listMcpServers"];
         /** Store an MCP server, which approves it */
         put: operations["putMcpServer"];
@@ -404,7 +404,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the skills of a directory, without fetching any source */
+        /** List the skills of a directory, or of all projects, without fetching any source */
         get: operations["listSkills"];
         /** Store an entry, which approves the sources of its skills */
         put: operations["putSkill"];
@@ -2014,12 +2014,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List a directory's executables (MCP servers, skills), with their approvals */
+        /** List the executables of a directory (MCP servers, skills, those of all projects included), or of all projects, with their approvals */
         get: operations["listTrust"];
         put?: never;
         /** Approve executables of a directory by their hashes: all of them or none */
         post: operations["approve"];
-        /** Revoke the approval of an executable; running programs go on */
+        /** Revoke the approval of an executable of a directory, which need not exist any more; running programs go on */
         delete: operations["revoke"];
         options?: never;
         head?: never;
@@ -2037,7 +2037,7 @@ export interface paths {
         get: operations["listApprovals"];
         put?: never;
         post?: never;
-        /** Revoke all approvals of a directory; running programs go on */
+        /** Revoke all approvals of a directory, or of the entries of all projects; running programs go on */
         delete: operations["revokeAll"];
         options?: never;
         head?: never;
@@ -2258,6 +2258,7 @@ export interface components {
             approvedAt: string;
             /** @description What was shown */
             detail: string;
+            /** @description Empty for an entry of all projects */
             directory: string;
             hash: string;
             /** @enum {string} */
@@ -2270,8 +2271,11 @@ export interface components {
             items: components["schemas"]["Approval"][];
         };
         ApproveRequest: {
-            directory: string;
+            /** @description Required unless scope is all */
+            directory?: string;
             hashes: string[];
+            /** @enum {string} */
+            scope?: "all";
         };
         AttachInput: {
             /** @description Instead of a session: the directory that one is to begin in */
@@ -2878,6 +2882,11 @@ export interface components {
              */
             kind: "mcp" | "skill" | "hook" | "agent_config" | "script";
             name: string;
+            /**
+             * @description All: an entry of all projects. Absent: an entry or a file of the directory
+             * @enum {string}
+             */
+            scope?: "all";
         };
         ExecutableList: {
             items: components["schemas"]["Executable"][];
@@ -4350,13 +4359,26 @@ export interface components {
             attachmentFileMiB: number;
             /** @description Where the registry of agents is, such as a mirror; empty = the public registry, off = none is asked. A change counts from the next start; the variable DESKHAND_CATALOGUE_URL goes before this setting */
             catalogueUrl: string;
+            /** @description The name of the font family of code; empty = the built-in one */
+            codeFont: string;
+            /**
+             * Format: int64
+             * @description How large code is beside the page's text, in percent of the usual
+             */
+            codeSize: number;
             /**
              * @description How far the colours of the page are apart
              * @enum {string}
              */
             contrast: "system" | "usual" | "high";
+            /** @description With which agent a conversation begins in a project without conversations, by its id; empty = the agent of the last conversation */
+            defaultAgent: string;
             /** @description From which hosts agents may fetch the attachments of a message, with commas between */
             downloadHosts: string;
+            /** @description The command that opens a file: a program and its arguments, with quotes around those that have blanks, and {file} and {line} in them; without {file} the file comes last. Empty = what the environment names, or a known editor */
+            editor: string;
+            /** @description The words that editor is run with, one a line */
+            editorRuns?: string;
             /**
              * @description What Enter does while a turn runs: the message waits, or it goes at once, which steers the agent where it can be steered and else interrupts it
              * @enum {string}
@@ -4386,6 +4408,8 @@ export interface components {
              * @enum {string}
              */
             nativeDialogs: "never" | "unfocused" | "always";
+            /** @description Whether a conversation begins in a worktree of its own in a project without conversations */
+            newWorktree: boolean;
             /** @description Whether the system notifies of requests while the window has not the focus */
             notifications: boolean;
             /** @description The file */
@@ -4394,6 +4418,8 @@ export interface components {
             problem?: string;
             /** @description Whether a directory is looked at before and after each turn, so that the turn can be undone */
             snapshots: boolean;
+            /** @description The name of the font family of the page's texts; empty = the built-in one */
+            textFont: string;
             /**
              * Format: int64
              * @description How large the page's text is, in percent
@@ -4418,10 +4444,21 @@ export interface components {
             attachmentFileMiB?: number;
             /** @description http or https, off, or empty */
             catalogueUrl?: string;
+            /** @description The name of one font family, or empty */
+            codeFont?: string;
+            /**
+             * Format: int64
+             * @description 80 to 150
+             */
+            codeSize?: number;
             /** @enum {string} */
             contrast?: "system" | "usual" | "high";
+            /** @description The id of an agent, or empty */
+            defaultAgent?: string;
             /** @description Names of hosts with commas between; empty = none */
             downloadHosts?: string;
+            /** @description A command whose program there is, or empty */
+            editor?: string;
             /** @enum {string} */
             followUp?: "queue" | "now";
             /**
@@ -4433,8 +4470,11 @@ export interface components {
             motion?: "system" | "none";
             /** @enum {string} */
             nativeDialogs?: "never" | "unfocused" | "always";
+            newWorktree?: boolean;
             notifications?: boolean;
             snapshots?: boolean;
+            /** @description The name of one font family, or empty */
+            textFont?: string;
             /**
              * Format: int64
              * @description 80 to 150
@@ -6300,9 +6340,11 @@ export interface operations {
     };
     listMcpServers: {
         parameters: {
-            query: {
-                /** @description Absolute path of a directory */
-                directory: string;
+            query?: {
+                /** @description Absolute path of a directory; required unless scope is all */
+                directory?: string;
+                /** @description All: the entries of all projects, and not those of a directory */
+                scope?: "all";
             };
             header?: never;
             path?: never;
@@ -6342,8 +6384,10 @@ export interface operations {
     putMcpServer: {
         parameters: {
             query: {
-                /** @description Absolute path of a directory */
-                directory: string;
+                /** @description Absolute path of a directory; required unless scope is all */
+                directory?: string;
+                /** @description All: the entries of all projects, and not those of a directory */
+                scope?: "all";
                 /** @description Name of the entry */
                 name: string;
                 /** @description Hash of the entry as it was shown; absent for a new entry. When the stored entry or the programs that it runs have changed since, the call approves nothing */
@@ -6394,8 +6438,10 @@ export interface operations {
     deleteMcpServer: {
         parameters: {
             query: {
-                /** @description Absolute path of a directory */
-                directory: string;
+                /** @description Absolute path of a directory; required unless scope is all */
+                directory?: string;
+                /** @description All: the entries of all projects, and not those of a directory */
+                scope?: "all";
                 /** @description Name of the entry */
                 name: string;
             };
@@ -6438,8 +6484,10 @@ export interface operations {
     testMcpServer: {
         parameters: {
             query: {
-                /** @description Absolute path of a directory */
-                directory: string;
+                /** @description Absolute path of a directory; required unless scope is all */
+                directory?: string;
+                /** @description All: the entries of all projects, and not those of a directory */
+                scope?: "all";
                 /** @description Name of the entry */
                 name: string;
                 /** @description Hash of the entry as it was shown; absent for a new entry. When the stored entry or the programs that it runs have changed since, the call approves nothing */
@@ -6489,9 +6537,11 @@ export interface operations {
     };
     listSkills: {
         parameters: {
-            query: {
-                /** @description Absolute path of a directory */
-                directory: string;
+            query?: {
+                /** @description Absolute path of a directory; required unless scope is all */
+                directory?: string;
+                /** @description All: the entries of all projects, and not those of a directory */
+                scope?: "all";
             };
             header?: never;
             path?: never;
@@ -6531,8 +6581,10 @@ export interface operations {
     putSkill: {
         parameters: {
             query: {
-                /** @description Absolute path of a directory */
-                directory: string;
+                /** @description Absolute path of a directory; required unless scope is all */
+                directory?: string;
+                /** @description All: the entries of all projects, and not those of a directory */
+                scope?: "all";
                 /** @description Name of the entry */
                 name: string;
             };
@@ -6581,8 +6633,10 @@ export interface operations {
     deleteSkill: {
         parameters: {
             query: {
-                /** @description Absolute path of a directory */
-                directory: string;
+                /** @description Absolute path of a directory; required unless scope is all */
+                directory?: string;
+                /** @description All: the entries of all projects, and not those of a directory */
+                scope?: "all";
                 /** @description Name of the entry */
                 name: string;
             };
@@ -6625,8 +6679,10 @@ export interface operations {
     fetchSkill: {
         parameters: {
             query: {
-                /** @description Absolute path of a directory */
-                directory: string;
+                /** @description Absolute path of a directory; required unless scope is all */
+                directory?: string;
+                /** @description All: the entries of all projects, and not those of a directory */
+                scope?: "all";
                 /** @description Name of the entry */
                 name: string;
             };
@@ -6671,8 +6727,10 @@ export interface operations {
     readSkillFile: {
         parameters: {
             query: {
-                /** @description Absolute path of a directory */
-                directory: string;
+                /** @description Absolute path of a directory; required unless scope is all */
+                directory?: string;
+                /** @description All: the entries of all projects, and not those of a directory */
+                scope?: "all";
                 /** @description Name of the entry */
                 name: string;
                 skill: string;
@@ -11537,9 +11595,11 @@ export interface operations {
     };
     listTrust: {
         parameters: {
-            query: {
-                /** @description Absolute path of a directory */
-                directory: string;
+            query?: {
+                /** @description Absolute path of a directory; required unless scope is all */
+                directory?: string;
+                /** @description All: the entries of all projects, and not those of a directory */
+                scope?: "all";
             };
             header?: never;
             path?: never;
@@ -11622,8 +11682,10 @@ export interface operations {
     revoke: {
         parameters: {
             query: {
-                /** @description Absolute path of a directory, which need not exist any more */
-                directory: string;
+                /** @description Absolute path of a directory; required unless scope is all */
+                directory?: string;
+                /** @description All: the entries of all projects, and not those of a directory */
+                scope?: "all";
                 hash: string;
             };
             header?: {
@@ -11667,6 +11729,8 @@ export interface operations {
             query?: {
                 /** @description Absolute path of one directory; absent = all directories */
                 directory?: string;
+                /** @description All: only the approvals of the entries of all projects */
+                scope?: "all";
             };
             header?: never;
             path?: never;
@@ -11705,9 +11769,11 @@ export interface operations {
     };
     revokeAll: {
         parameters: {
-            query: {
-                /** @description Absolute path of a directory */
-                directory: string;
+            query?: {
+                /** @description Absolute path of a directory; required unless scope is all */
+                directory?: string;
+                /** @description All: the entries of all projects, and not those of a directory */
+                scope?: "all";
             };
             header?: {
                 /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */

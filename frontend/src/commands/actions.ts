@@ -218,13 +218,14 @@ const acts: Record<CommandId, Act> = {
   tail: { run: (frame) => void frame.conversation()?.said()?.tail(), can: inSession },
   undo: { run: () => toasts.undo(), can: () => toasts.list.some((toast) => toast.undo), rare: true },
   undoTurn: { run: () => pressInFooter('undoTurn'), can: writable },
-  doctor: about(({ agent }) => navigation.show({ name: 'agents', agent })),
+  doctor: about(({ agent }) => navigation.show({ name: 'settings', at: 'agents', agent })),
   restart: changes(({ id }) => void conversations.restart(id)),
   agents: {
-    run: () => navigation.show({ name: 'agents', ...(here() ? { agent: here()?.agent ?? '' } : {}) }),
+    run: () =>
+      navigation.show({ name: 'settings', at: 'agents', ...(here() ? { agent: here()?.agent ?? '' } : {}) }),
   },
-  mcp: { run: () => navigation.show({ name: 'mcp', ...inWorkspace() }) },
-  skills: { run: () => navigation.show({ name: 'skills', ...inWorkspace() }) },
+  mcp: { run: () => navigation.show({ name: 'settings', at: 'mcp', ...inWorkspace() }) },
+  skills: { run: () => navigation.show({ name: 'settings', at: 'skills', ...inWorkspace() }) },
   import: { run: () => navigation.show({ name: 'import' }), can: () => !server.readOnly },
   settings: { run: () => navigation.show({ name: 'settings' }) },
   keyboard: { run: () => navigation.show({ name: 'settings', at: 'keyboard' }) },

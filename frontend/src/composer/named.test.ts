@@ -38,7 +38,7 @@ test('skills are those that agents get, and are asked for once', async () => {
     expect.objectContaining({ name: 'weather', about: 'about weather' }),
   ]);
   expect(await skills.matching('wi')).toEqual([]);
-  expect(skillEntries).toHaveBeenCalledTimes(1);
+  expect(skillEntries).toHaveBeenCalledTimes(2); // of the directory, and of all projects;
 });
 
 test('where skills cannot be read there are none', async () => {

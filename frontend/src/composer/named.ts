@@ -1,5 +1,6 @@
 import type { Client } from '../api/client';
 import type { Session } from '../api/records';
+import { inDirectory } from '../api/scope';
 import { tilde, titleOf } from '../ui/format';
 import { best } from '../ui/match';
 
@@ -55,7 +56,11 @@ export class Skills {
   async #ask(): Promise<readonly Named[]> {
     if (this.#directory === undefined) return [];
     try {
-      const { items } = await this.#client.skillEntries(this.#directory, AbortSignal.timeout(10_000));
+      const { items } = await inDirectory(
+        this.#client.skillEntries,
+        this.#directory,
+        AbortSignal.timeout(10_000),
+      );
       return items
         .filter((entry) => entry.approved)
         .flatMap((entry) => entry.skills)

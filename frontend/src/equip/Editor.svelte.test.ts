@@ -25,7 +25,7 @@ async function open() {
   vi.spyOn(client, 'mcpServers').mockImplementation(() =>
     Promise.resolve({ items: listed, path: '/w/.sandbox-agent/config/mcp.json' }),
   );
-  navigation.view = { name: 'mcp', directory: '/w' };
+  navigation.view = { name: 'settings', at: 'mcp', directory: '/w' };
   const component = mount(Mcp, { target: document.body });
   ended = () => void unmount(component);
   await settled();
@@ -263,7 +263,7 @@ test('what is written and not saved is there again when the screen is, with what
   ended?.();
   listed = [server({ hash: 'b'.repeat(64) })];
   await open();
-  expect(document.querySelector('h2')?.textContent).toContain('files');
+  expect(document.querySelector('h3')?.textContent).toContain('files');
   expect(field('Program').value).toBe('uvx');
   expect(json().value).not.toContain('s3cret');
   expect(JSON.stringify({ ...localStorage })).not.toContain('s3cret');

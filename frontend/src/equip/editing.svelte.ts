@@ -5,10 +5,12 @@ import { left, type Restore } from '../ui/unsaved.svelte';
 import type { Listing, Removals } from './listing.svelte';
 import '../strings/equip';
 
-interface Item {
+export interface Item {
   name: string;
   approved: boolean;
   entry: Record<string, unknown>;
+  enabled?: boolean;
+  executable?: unknown;
 }
 
 /** The unsaved text of an editor. */
@@ -24,8 +26,8 @@ type Remove = (directory: string, name: string, last: boolean) => Promise<void>;
 
 /** Editing and removing the entries of a listing. Only one entry is edited at a time; a removal can be undone for a while. */
 export class Editing<T extends Item> {
-  /** The editor's item; without an item a new entry. */
-  now = $state.raw<{ item?: T } | undefined>();
+  /** The editor's item; without an item a new entry, which may begin as a copy of a template of the same name. */
+  now = $state.raw<{ item?: T; template?: T } | undefined>();
   /** The button that adds an entry. */
   add = $state<HTMLButtonElement>();
   /** The name of the entry whose editor has just closed. */
@@ -62,6 +64,12 @@ export class Editing<T extends Item> {
     const of = words ? words.item : item;
     this.now = of ? { item: of } : {};
     this.#back = undefined;
+  }
+
+  /** Opens the editor of a new entry that takes the place of another scope's entry. */
+  override(template: T): void {
+    this.open();
+    if (!this.now?.item && !left<Words<T>>(this.#form)) this.now = { template };
   }
 
   /** Closes the editor. The focus goes to the row of that name, or to the button that adds an entry. */
@@ -112,7 +120,7 @@ export class Editing<T extends Item> {
     const form = this.#form;
     const { directory } = this.#listing;
     return {
-      name: item?.name ?? '',
+      name: item?.name ?? this.now?.template?.name ?? '',
       stored: item?.entry,
       taken: this.#listing.items.map(({ name }) => name),
       warning: item && !item.approved ? t('equip.approves') : undefined,
@@ -126,7 +134,8 @@ export class Editing<T extends Item> {
         void this.close();
         toasts.discarded(discarded, () => {
           // Shows the screen again with the restored text, because this instance may be gone.
-          if (navigation.view.name === this.#kind) navigation.show({ name: this.#kind, directory });
+          if (navigation.view.name === 'settings' && navigation.view.at === this.#kind)
+            navigation.show({ name: 'settings', at: this.#kind, directory });
         });
       },
     };

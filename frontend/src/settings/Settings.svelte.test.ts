@@ -2,7 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import type { Settings as Kept, SettingsPatch } from '../api/records';
-import { client, preferences, toasts } from '../state/state';
+import { client, navigation, preferences, toasts } from '../state/state';
 import { appear } from '../ui/appearance';
 import { kept } from '../ui/unsaved.svelte';
 import Settings from './Settings.svelte';
@@ -21,6 +21,12 @@ const usual: Kept = {
   memoryBudgetMiB: 4096,
   memoryBudgetWorks: true,
   motion: 'system',
+  textFont: '',
+  codeFont: '',
+  codeSize: 100,
+  defaultAgent: '',
+  newWorktree: false,
+  editor: '',
   nativeDialogs: 'unfocused',
   notifications: true,
   path: '/home/ada/.config/deskhand/settings.json',
@@ -130,7 +136,8 @@ test('the address of a mirror is there again when the registry is asked again, a
   (await comes(0, { catalogueUrl: 'off' })).take();
   await vi.waitFor(() => expect(preferences.settings?.catalogueUrl).toBe('off'));
   await show({ catalogueUrl: 'off' });
-  expect(control('Registry address').value).toBe(mirror);
+  navigation.show({ name: 'settings', at: 'agents' });
+  await vi.waitFor(() => expect(control('Registry address').value).toBe(mirror));
   press('Check once a day, and tell me');
   (await comes(1, { catalogueUrl: mirror })).take();
   await vi.waitFor(() => expect(preferences.settings?.catalogueUrl).toBe(mirror));

@@ -4,6 +4,8 @@ export const parts = [
   'general',
   'appearance',
   'agents',
+  'mcp',
+  'skills',
   'permissions',
   'directories',
   'notifications',

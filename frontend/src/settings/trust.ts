@@ -1,5 +1,6 @@
 // Approvals by directory.
 import type { Approval, Executable } from '../api/records';
+import { allProjects } from '../api/scope';
 
 export interface TrustedDirectory {
   path: string;
@@ -26,6 +27,23 @@ export function directoriesOf(
 
 const same = (a: { kind: string; name: string; hash: string }, b: typeof a) =>
   a.kind === b.kind && a.name === b.name && a.hash === b.hash;
+
+/**
+ * Returns the executables that are approved for a directory, or would be. An entry of all projects that is approved for all of them has its
+ * place among those.
+ */
+export function ofDirectory(
+  list: readonly Executable[],
+  { path, approvals }: TrustedDirectory,
+): Executable[] {
+  return list.filter(
+    (one) =>
+      one.scope !== 'all' ||
+      path === allProjects ||
+      !one.approved ||
+      approvals.some((approval) => same(approval, one)),
+  );
+}
 
 /** Returns when the current content of an executable was approved; undefined when it was not. */
 export function approvedAt(executable: Executable, approvals: readonly Approval[]): string | undefined {

@@ -3,7 +3,16 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import type { Hello, WorktreePlan } from '../api/records';
 import { emptyBook } from '../state/agents';
-import { catalogue, client, conversations, logins, navigation, server, toasts } from '../state/state';
+import {
+  catalogue,
+  client,
+  conversations,
+  logins,
+  navigation,
+  preferences,
+  server,
+  toasts,
+} from '../state/state';
 import { answering } from '../test/calls';
 import { agent, session } from '../test/records';
 import Start from './Start.svelte';
@@ -48,6 +57,7 @@ afterEach(async () => {
   navigation.view = { name: 'new' };
   logins.shown = undefined;
   server.hello = undefined;
+  preferences.settings = undefined;
   document.body.replaceChildren();
 });
 
@@ -279,4 +289,43 @@ test('what is typed while it is made goes into the draft of the conversation', a
   made();
   await soon(() => expect(patched).toHaveBeenCalledWith('s1', { draft: ', and then' }));
   expect(written.draft).toBe('');
+});
+
+const codex = agent({ id: 'codex', name: 'Codex', state: 'ready' });
+
+test('in a project without conversations the defaults of the settings count, in others its last choices', async () => {
+  catalogue.book = { ...emptyBook, listed: [claude, codex, demo] };
+  localStorage.setItem('deskhand.agent', 'claude');
+  preferences.settings = { defaultAgent: 'codex', newWorktree: true } as never;
+  show();
+  const wanted = () => document.querySelector('button[aria-pressed]')?.getAttribute('aria-pressed');
+  await soon(() => expect(wanted()).toBe('true'));
+  expect(chip('Agent')).toContain('Codex');
+  type('Fix it');
+  enter();
+  await soon(() => expect(navigation.view.name).toBe('session'));
+  expect(body()).toMatchObject({ agent: 'codex', worktree: true });
+
+  leave();
+  conversations.sessions.set('s1', session({ agent: 'claude' }));
+  navigation.view = { name: 'new', cwd: session().workspace.path };
+  show();
+  await soon(() => expect(wanted()).toBe('false'));
+  expect(chip('Agent')).toContain('Claude');
+});
+
+test('a worktree that the settings want is not asked for where none is possible', async () => {
+  answering(client, () => {
+    throw new ApiError('worktree.not_git', { path: '/home/ada/app' });
+  });
+  preferences.settings = { defaultAgent: '', newWorktree: true } as never;
+  show();
+  await soon(() => expect(client.call).toHaveBeenCalled());
+  await new Promise((done) => setTimeout(done, 50));
+  flushSync();
+  expect(document.querySelector('button[aria-pressed]')).toBeNull();
+  type('Fix it');
+  enter();
+  await soon(() => expect(begun).toHaveBeenCalledTimes(1));
+  expect(body()).toEqual({ agent: 'claude', cwd: '/home/ada/app', message: 'Fix it' });
 });

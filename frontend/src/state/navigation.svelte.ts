@@ -27,9 +27,7 @@ type View =
       choose?: boolean;
     }
   | { name: 'import'; agent?: string; directory?: string }
-  | { name: 'agents'; agent?: string }
-  | { name: 'settings'; at?: string }
-  | { name: 'mcp' | 'skills'; directory?: string };
+  | { name: 'settings'; at?: string; agent?: string; directory?: string };
 
 const lastKey = 'deskhand.last';
 

@@ -5,6 +5,7 @@ import { addTexts } from './texts';
 export const cards = {
   'executable.added': 'Added: ',
   'executable.agent_config': 'Agent settings',
+  'executable.all': 'All projects',
   'executable.changed': 'Changed since it was approved',
   'executable.hash': 'SHA-256 {hash}',
   'executable.hidden': 'What is shown is the same; only hidden values have changed.',

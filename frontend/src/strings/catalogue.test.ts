@@ -17,6 +17,7 @@ import { keyboard } from './keyboard';
 import { output } from './output';
 import { pages } from './pages';
 import { panel } from './panel';
+import { preferences } from './preferences';
 import { queue } from './queue';
 import { screens } from './screens';
 import { settings } from './settings';
@@ -34,7 +35,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|attachments|branches|browse|cards|changes|discord|en|equip|head|inspect|keyboard|output|pages|panel|queue|screens|settings|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|attachments|branches|browse|cards|changes|discord|en|equip|head|inspect|keyboard|output|pages|panel|preferences|queue|screens|settings|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -54,6 +55,7 @@ const parts = [
   output,
   pages,
   panel,
+  preferences,
   queue,
   screens,
   settings,

@@ -18,7 +18,6 @@ export const en = {
   'agent.searched.in': 'No program of that name in:',
 
   'agents.manage': 'Manage agents',
-  'agents.title': 'Agents',
 
   'announce.agent.cancelled': 'Installation of {agent} cancelled',
   'announce.agent.failed': '{agent} could not be installed',
@@ -281,7 +280,11 @@ export const en = {
   'error.settings.broken':
     'The settings were not changed: {path} cannot be read ({detail}). It is left as it is.',
   'error.settings.choice': 'This must be one of: {choices}.',
+  'error.settings.editor':
+    'The command of the editor is a program and its arguments, on one line. A quote has to end.',
+  'error.settings.font': 'Enter the name of one font, without quotes.',
   'error.settings.hosts': 'Enter host names, separated by commas.',
+  'error.settings.program': 'The program {name} cannot be started: {detail}.',
   'error.settings.unwritable': 'The settings were not changed: {path} cannot be written ({detail}).',
   'error.settings.url': 'Enter an address that starts with http:// or https://, or off.',
   'error.settings.value': 'Enter a whole number from {min} to {max}.',
@@ -410,8 +413,6 @@ export const en = {
   'markdown.checked': 'done',
   'markdown.image': 'Image: {name}',
   'markdown.unchecked': 'not done',
-
-  'mcp.title': 'MCP servers',
 
   'new.choose': 'Choose…',
   'new.directory': 'Directory',
@@ -542,7 +543,6 @@ export const en = {
   'severity.info': 'Note:',
   'severity.warning': 'Warning:',
 
-  'sidebar.agents': 'Agents',
   'sidebar.archive': 'Archive',
   'sidebar.archived': 'Archived “{title}”',
   'sidebar.close': 'Close the sidebar',
@@ -568,8 +568,6 @@ export const en = {
   'sidebar.show_archived': 'Show archived',
   'sidebar.unarchive': 'Unarchive',
   'sidebar.unpin': 'Unpin',
-
-  'skills.title': 'Skills',
 
   'startmode.decides': 'Decides by itself: nobody is asked',
   'startmode.everywhere': 'New conversations',

@@ -5,11 +5,12 @@ import { addTexts } from './texts';
 export const panel = {
   'error.editor.failed': '{name} could not be opened.',
   'error.editor.gone': '{name} is no longer there.',
+  'error.editor.missing': 'The editor of the settings, {name}, was not found.',
   'error.editor.outside': '{name} is outside the directories of this conversation.',
   'error.editor.program':
-    'No editor was found, and {name} could be a program, so it is not opened from here. Name your editor in the environment variable DESKHAND_EDITOR.',
+    'No editor was found, and {name} could be a program, so it is not opened from here. Name your editor in the settings.',
   'error.editor.script':
-    'The editor that was found is started by a script of Windows, which would take a sign in the path of {name} for a command. Name the program of your editor (.exe) in the environment variable DESKHAND_EDITOR.',
+    'The editor that was found is started by a script of Windows, which would take a sign in the path of {name} for a command. Name the program of your editor (.exe) in the settings.',
 
   'panel.changes': 'Changes',
   'panel.larger': 'Make the side panel larger',

@@ -467,6 +467,7 @@ export const screens = {
   'settings.trust': 'Directories & trust',
   'settings.trust.about':
     'Before an agent first starts in a directory, Deskhand shows what that directory would start beside it, and again when that changes. Here is what you have approved.',
+  'settings.trust.all': 'All projects',
   'settings.trust.approve': 'Approve',
   'settings.trust.approve.all': 'Approve all',
   'settings.trust.approve.of': 'Approve {name}',

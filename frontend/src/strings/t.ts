@@ -12,6 +12,7 @@ import type { keyboard } from './keyboard';
 import type { output } from './output';
 import type { pages } from './pages';
 import type { panel } from './panel';
+import type { preferences } from './preferences';
 import type { queue } from './queue';
 import type { screens } from './screens';
 import type { settings } from './settings';
@@ -39,6 +40,7 @@ export type Key =
   | keyof typeof output
   | keyof typeof pages
   | keyof typeof panel
+  | keyof typeof preferences
   | keyof typeof queue
   | keyof typeof screens
   | keyof typeof settings

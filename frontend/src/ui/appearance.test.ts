@@ -4,7 +4,15 @@ import { afterEach, expect, test } from 'vitest';
 import { appear } from './appearance';
 
 const root = document.documentElement;
-const usual = { theme: 'system', contrast: 'system', textSize: 100, motion: 'system' };
+const usual = {
+  theme: 'system',
+  contrast: 'system',
+  textSize: 100,
+  motion: 'system',
+  textFont: '',
+  codeFont: '',
+  codeSize: 100,
+};
 const boot = readFileSync(join(import.meta.dirname, '../../public/appearance.js'), 'utf8');
 /** Runs the script as the page does. */
 const start = new Function(boot) as () => void;
@@ -15,7 +23,7 @@ afterEach(() => {
 });
 
 test('what is set stands on the root element, and what the system decides does not', () => {
-  appear({ theme: 'dark', contrast: 'high', textSize: 125, motion: 'none' });
+  appear({ ...usual, theme: 'dark', contrast: 'high', textSize: 125, motion: 'none' });
   expect({ ...root.dataset }).toEqual({ theme: 'dark', contrast: 'high', motion: 'none', text: '125' });
   expect(root.style.getPropertyValue('--text-scale')).toBe('1.25');
   appear(usual);
@@ -24,7 +32,7 @@ test('what is set stands on the root element, and what the system decides does n
 });
 
 test('the next start has it before the program answers', () => {
-  appear({ theme: 'light', contrast: 'system', textSize: 90, motion: 'none' });
+  appear({ ...usual, theme: 'light', textSize: 90, motion: 'none' });
   for (const name of Object.keys(root.dataset)) root.removeAttribute(`data-${name}`);
   root.style.removeProperty('--text-scale');
   start();
@@ -40,4 +48,20 @@ test('a look that cannot be read is the usual one', () => {
     expect(root.dataset['theme']).toBe(undefined);
     delete root.dataset['text'];
   }
+});
+
+test('fonts of the person stand before the built-in ones, now and at the next start', () => {
+  const names = ['--own-font', '--own-mono', '--code-scale'];
+  const now = () => names.map((name) => root.style.getPropertyValue(name));
+  const wanted = ['"Noto Sans", "Inter Variable"', '"Fira Code", "JetBrains Mono Variable"', '1.1'];
+  appear({ ...usual, textFont: 'Noto Sans', codeFont: 'Fira Code', codeSize: 110 });
+  expect(now()).toEqual(wanted);
+  for (const name of names) root.style.removeProperty(name);
+  start();
+  expect(now()).toEqual(wanted);
+  appear(usual);
+  expect(now()).toEqual(['', '', '']);
+  localStorage.setItem('deskhand.appearance', '{"font":"a\\"; x","mono":7,"code":"9000"}');
+  start();
+  expect(now()).toEqual(['', '', '']);
 });

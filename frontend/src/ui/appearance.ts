@@ -9,12 +9,16 @@ interface Appearance {
   contrast: string;
   textSize: number;
   motion: string;
+  /** Names of font families; '' for the built-in ones. */
+  textFont: string;
+  codeFont: string;
+  codeSize: number;
 }
 
 const key = 'deskhand.appearance';
 
-/** Sets the attributes. A setting that follows the system has no attribute. */
-export function appear({ theme, contrast, textSize, motion }: Appearance): void {
+/** Sets the attributes. A setting that follows the system, or is as usual, has no attribute. */
+export function appear({ theme, contrast, textSize, motion, ...letters }: Appearance): void {
   const look: Record<string, string> = {};
   if (theme !== 'system') look['theme'] = theme;
   if (contrast !== 'system') look['contrast'] = contrast;
@@ -28,5 +32,14 @@ export function appear({ theme, contrast, textSize, motion }: Appearance): void 
   }
   if (look['text'] === undefined) root.style.removeProperty('--text-scale');
   else root.style.setProperty('--text-scale', String(textSize / 100));
+  const { textFont, codeFont, codeSize } = letters;
+  if (textFont) look['font'] = textFont;
+  if (codeFont) look['mono'] = codeFont;
+  if (codeSize !== 100) look['code'] = String(codeSize);
+  const own = (name: string, value: string | undefined) =>
+    value === undefined ? root.style.removeProperty(name) : root.style.setProperty(name, value);
+  own('--own-font', textFont ? `"${textFont}", "Inter Variable"` : undefined);
+  own('--own-mono', codeFont ? `"${codeFont}", "JetBrains Mono Variable"` : undefined);
+  own('--code-scale', codeSize === 100 ? undefined : String(codeSize / 100));
   store(key, JSON.stringify(look));
 }
