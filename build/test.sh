@@ -92,15 +92,21 @@ part_sdk() { # the existing SDK from npm, unchanged, against our server
 }
 
 # The program with a wall clock that jumps by a year every two seconds, forwards and back, while the monotonic clock goes on: waits,
-# expiries and orders must not change. Nobody may set the machine's clock for that, so the clock is built into the program.
+# expiries and orders must not change. Nobody may set the machine's clock for that, so the clock is built into the program. Only the package
+# time is compiled for it, on the same line as before: with -overlay, all would be compiled again, for five times the part's other work.
 part_clock() {
-	local dir now
+	local dir
 	dir=$(mktemp -d) || return
-	now=$(go env GOROOT)/src/time/time.go
-	sed 's|^\tmono -= startNano$|&\n\tsec += (mono/2e9%3 - 1) * 31536000|' "$now" >"$dir/time.go" &&
-		! cmp -s "$now" "$dir/time.go" && printf '{"Replace":{"%s":"%s"}}' "$now" "$dir/time.go" >"$dir/overlay.json" &&
-		CGO_ENABLED=0 go build -overlay "$dir/overlay.json" -o "$dir/deskhand" . && build/programs.sh agents &&
-		(cd e2e/sdk && CLOCK_JUMPS=1 DESKHAND_BIN=$dir/deskhand npm run --silent test)
+	build/programs.sh agents && (
+		export CGO_ENABLED=0
+		mkdir "$dir/time" && cp "$(go env GOROOT)"/src/time/*.go "$dir/time" &&
+			sed -i 's|^\tmono -= startNano$|&; sec += (mono/2e9%3 - 1) * 31536000|' "$dir/time/time.go" && grep -q '; sec += ' "$dir/time/time.go" &&
+			go list -deps -export -f '{{with .Export}}packagefile {{$.ImportPath}}={{.}}{{end}}' . >"$dir/packages" &&
+			go tool compile -std -p time -importcfg "$dir/packages" -trimpath "$dir=>\$GOROOT/src" -o "$dir/time.a" \
+				$(go list -f "{{range .GoFiles}}$dir/time/{{.}} {{end}}" time) &&
+			sed "s|^packagefile time=.*|packagefile time=$dir/time.a|" "$dir/packages" >"$dir/changed" &&
+			go tool link -importcfg "$dir/changed" -o "$dir/deskhand" "$(sed -n 's/^packagefile deskhand=//p' "$dir/packages")"
+	) && (cd e2e/sdk && CLOCK_JUMPS=1 DESKHAND_BIN=$dir/deskhand npm run --silent test)
 	local result=$?
 	rm -rf "$dir"
 	return $result
