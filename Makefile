@@ -24,7 +24,7 @@ test-lint: ## Format, vet, linters, the floors of the packages
 	@build/test.sh lint
 test-go: ## The Go tests, with the race detector
 	@build/test.sh go
-test-cross: ## Build without cgo, and for Windows and macOS
+test-cross: ## Check the types without cgo, and for Windows and macOS
 	@build/test.sh cross
 test-generated: ## Compare generated files with their sources
 	@build/test.sh generated

@@ -152,11 +152,12 @@ func TestKilledAgentLosesNoFrames(t *testing.T) {
 	})
 }
 
-// undying is a process that SIGKILL does not end for a while, like one that waits for a broken device.
+// undying is a process that SIGKILL does not end for a while, like one that waits for a broken device: for longer than a turn may take to end,
+// but no longer, because an agent that writes all the while is read all the while.
 type undying struct{ proxy.Process }
 
 func (p undying) Kill(patience time.Duration) error {
-	time.AfterFunc(time.Minute, func() { _ = p.Process.Kill(patience) })
+	time.AfterFunc(15*time.Second, func() { _ = p.Process.Kill(patience) })
 	time.Sleep(patience)
 	return errors.New("it is still there")
 }
