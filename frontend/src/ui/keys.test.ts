@@ -86,6 +86,7 @@ test('what Option types in a field of a Mac is text, and elsewhere it is a comma
   vi.resetModules();
   vi.spyOn(navigator, 'platform', 'get').mockReturnValue('MacIntel');
   const mac = await import('./keys');
+  vi.resetModules(); // or the files of tests that come later would have the keys of a Mac
   mac.takeKeyboard({ path: '', version: '', bindings: [] });
   vi.restoreAllMocks();
   const at = (html: string, init: KeyboardEventInit) => {
