@@ -171,8 +171,8 @@ func desktopEditor(ctx context.Context, set func(file, line string) []string, en
 	}
 }
 
-// editorWords returns the program that opens a file at a line, and its arguments; "" when there is no editor. An editor that the person has set
-// and that there is no more is an error, since another one would open what the person keeps from it.
+// editorWords returns the program that opens a file at a line, and the arguments of the program; "" when there is no editor. An editor of the
+// settings that is not found is an error: another editor would open what the person wants to open in that one alone.
 func editorWords(set func(file, line string) []string, env func(string) string, find func(string) (string, error), path, line string) (string, []string, error) {
 	if words := set(path, line); len(words) > 0 {
 		program, err := find(words[0])

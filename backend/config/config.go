@@ -2,8 +2,9 @@
 // file that somebody else has broken is treated.
 //
 // Entries live in <directory>/.sandbox-agent/config, in mcp.json and skills.json: one object each, name -> entry, sorted by name, made to
-// be read and edited by people too. The entries of all projects are in two files of the same form, in a folder that the caller names. Directories are made with mode 0700 and files with 0600, because entries hold secrets. After the last
-// delete the file stays, as an empty object.
+// be read and edited by people too. The entries of all projects are in two files of the same form, in a folder that the caller names.
+// Directories are made with mode 0700 and files with 0600, because entries hold secrets. After the last delete the file stays, as an empty
+// object.
 //
 // # Writing
 //

@@ -143,7 +143,8 @@ func (g *Gate) approve(ctx context.Context, directory string, list []Executable)
 	return err
 }
 
-// SaveApprovals stores approvals of what was found for a directory in the caller's transaction. A content that was approved before becomes the newest one again.
+// SaveApprovals stores approvals of what was found for a directory in the caller's transaction. A content that was approved before becomes
+// the newest one again.
 func SaveApprovals(ctx context.Context, tx *sql.Tx, directory string, list []Executable) error {
 	for _, e := range list {
 		if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO trust (directory, kind, name, hash, detail, approved_at) VALUES (?, ?, ?, ?, ?, ?)`,

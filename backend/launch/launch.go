@@ -1,7 +1,7 @@
-// Package launch decides what starts with an agent in a directory: the MCP servers and the skills that Deskhand gives to agents, of the directory
-// and of all projects (see AllProjects), and the programs of the files that agents read by themselves (package trust). The Gate lists all of that as executables, edits the servers and the
-// skills, and keeps which contents a person has approved. A Plan is made for each start of an agent: the Plan has a person asked about what
-// nobody has approved, and brings the agent the rest.
+// Package launch decides what starts with an agent in a directory: the MCP servers and the skills that Deskhand gives to agents, those of the
+// directory and those of all projects (see AllProjects), and the programs of the files that agents read by themselves (package trust). The
+// Gate lists all of that as executables, edits the servers and the skills, and keeps which contents a person has approved. A Plan is made
+// for each start of an agent: the Plan has a person asked about what nobody has approved, and brings the agent the rest.
 //
 // The package hides the table trust, how the files of a directory become executables, and in which order a start reads, asks and fetches.
 //

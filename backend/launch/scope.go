@@ -108,6 +108,21 @@ func (g *Gate) configure(directory string, f func(at *entries) error) error {
 // reader reads the entries of a kind, but for those with the names taken.
 type reader func(ctx context.Context, at *entries, taken map[string]bool) ([]Executable, error)
 
+// listed reads the entries of a kind for people, with their approvals. problem tells of the entries that cannot be read.
+func (g *Gate) listed(ctx context.Context, at *entries, read reader) (list []Executable, problem string, err error) {
+	list, broken := read(ctx, at, nil)
+	if ctx.Err() != nil {
+		return nil, "", ctx.Err()
+	}
+	if broken != nil {
+		problem = transcript.ClipText(broken.Error())
+	}
+	if err := g.judge(ctx, at.directory, list); err != nil {
+		return nil, problem, err
+	}
+	return list, problem, nil
+}
+
 // find returns the executables of a kind for a start: those of the directory, then those of all projects whose names the directory does not
 // have. No entry is dropped in silence: the notices tell of those that cannot be read.
 func (g *Gate) find(ctx context.Context, directory string, kind config.Kind, read reader) ([]Executable, []transcript.Notice) {

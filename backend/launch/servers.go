@@ -15,7 +15,6 @@ import (
 	"deskhand/backend/config"
 	"deskhand/backend/mcp"
 	"deskhand/backend/refusal"
-	"deskhand/backend/transcript"
 )
 
 // MCPServers are the MCP servers of a directory.
@@ -125,20 +124,12 @@ func (g *Gate) Servers(ctx context.Context, directory string) (MCPServers, error
 	out := MCPServers{Items: []MCPServer{}}
 	err := g.configure(directory, func(at *entries) error {
 		out.Path = at.path(config.MCP)
-		list, err := g.readServers(ctx, at, nil)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			out.Problem = transcript.ClipText(err.Error())
-		}
-		if err := g.judge(ctx, at.directory, list); err != nil {
-			return err
-		}
+		list, problem, err := g.listed(ctx, at, g.readServers)
+		out.Problem = problem
 		for _, e := range list {
 			out.Items = append(out.Items, showServer(e))
 		}
-		return nil
+		return err
 	})
 	return out, err
 }

@@ -112,20 +112,12 @@ func (g *Gate) Skills(ctx context.Context, directory string) (SkillList, error) 
 	out := SkillList{Items: []SkillEntry{}}
 	err := g.configureSkills(directory, func(at *entries) error {
 		out.Path = at.path(config.Skills)
-		list, err := g.readSkills(ctx, at, nil)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			out.Problem = transcript.ClipText(err.Error())
-		}
-		if err := g.judge(ctx, at.directory, list); err != nil {
-			return err
-		}
+		list, problem, err := g.listed(ctx, at, g.readSkills)
+		out.Problem = problem
 		for _, e := range list {
 			out.Items = append(out.Items, showSkills(e))
 		}
-		return nil
+		return err
 	})
 	return out, err
 }

@@ -94,7 +94,11 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, errors.Join(err, c.worktrees.Close())
 	}
 	c.processes = openProcesses(c)
-	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.processes.Nudge, Program: func(name string) error { return startable(c, name) }})
+	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.processes.Nudge, Program: func(name string) error {
+		_, find := cfg.Agents.Environment().Programs(c.ctx)
+		_, err := find(name)
+		return err
+	}})
 	c.background = background.New()
 	c.ctx = c.background.Life()
 	c.shells = openShells(c)
@@ -112,13 +116,6 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		c.background.Start(f)
 	}
 	return c, nil
-}
-
-// startable returns why a program cannot be started in the environment of agents, or nil.
-func startable(c *Client, name string) error {
-	_, find := c.cfg.Agents.Environment().Programs(c.ctx)
-	_, err := find(name)
-	return err
 }
 
 // Close ends every conversation and its agent, and waits for their goroutines. A read of a directory that never returns is not waited for,
@@ -501,8 +498,8 @@ func (c *Client) lookForChips(ctx context.Context, v *conversation) {
 	_ = v.call(ctx, func() error { v.composer.lost = lost; v.saveRow(); return nil }) // after an error, the next Look tries again
 }
 
-// approvedElsewhere tells the sessions that wait where an approval counts which executables were approved, so that a person need not approve the same
-// executables in each session.
+// approvedElsewhere tells the sessions that wait where an approval counts which executables were approved, so that a person need not approve
+// the same executables in each session.
 func (c *Client) approvedElsewhere(directory string, list []launch.Executable, surface string) {
 	c.mu.Lock()
 	live := slices.Collect(maps.Values(c.live))
