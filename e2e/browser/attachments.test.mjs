@@ -61,7 +61,7 @@ test("files are dropped, pasted, chosen and mentioned, and travel with the messa
   await drag(app, ["dragenter", "dragover", "drop"], files);
   await chip(app, "chart 100%.png").getByText("sent as a picture").waitFor();
   await chip(app, "chart 100%.png").locator("img").waitFor();
-  await chip(app, "notes ü.txt").getByText("goes with its content").waitFor();
+  await chip(app, "notes ü.txt").getByText("sent with its content").waitFor();
   await overlay.waitFor({ state: "detached" });
 
   // Pasted: a picture, and a long text; a short text stays text.
@@ -253,7 +253,7 @@ test("another conversation is named and travels along; skills are named", async 
   await looks.at(app.page, "mention-conversation");
   await app.composer.press("Enter");
   assert.equal(await app.composer.inputValue(), "echo as in #The lamp: day/night ");
-  await chip(app, "The lamp day night.md").getByText("goes with its content").waitFor();
+  await chip(app, "The lamp day night.md").getByText("sent with its content").waitFor();
   await app.composer.pressSequentially("and $wea");
   await app.page.getByRole("listbox", { name: "Skills" }).getByRole("option", { name: /weather/ }).waitFor();
   await looks.at(app.page, "mention-skill");
@@ -347,7 +347,7 @@ test("an upload shows how far it is, and can be cancelled", async (t) => {
   await region(app).getByText("A file is not ready yet. Send once it is.").waitFor();
   await app.button("Cancel slow.txt").click();
   goOn();
-  await chip(app, "next.txt").getByText("goes with its content").waitFor();
+  await chip(app, "next.txt").getByText("sent with its content").waitFor();
   assert.deepEqual(await chips(app).locator(".name").allTextContents(), ["next.txt"]);
   await until("the draft", async () => (await kept(desk)).join() === "next.txt");
 });
@@ -426,7 +426,7 @@ test("files of the agent stand in the conversation, are listed, and can be saved
   await desk.start();
   const app = await App.open(desk, { agent: "Demo agent" });
   await drag(app, ["drop"], [{ name: "question.txt", type: "text/plain", data: "how?" }]);
-  await chip(app, "question.txt").getByText("goes with its content").waitFor(); // nothing is sent during the upload
+  await chip(app, "question.txt").getByText("sent with its content").waitFor(); // nothing is sent during the upload
   await app.turn("attach chart.png tall.png report.pdf drawing.svg tone.wav page.html");
   const given = app.log.getByRole("article", { name: "File from Demo agent" });
   await until("all of them", async () => (await given.count()) === 6);

@@ -59,7 +59,7 @@ test("a message is edited from here: the talk goes on in a branch, files go back
   assert.ok(!fs.existsSync(path.join(desk.work, "b.txt")), "b.txt was made after the message");
   await app.log.getByText("Branch 2 of 2").waitFor();
   assert.equal(await app.composer.inputValue(), "", "the draft was sent");
-  await app.page.getByRole("button", { name: /^1 file changed, 1 lines? added/ }).waitFor();
+  await app.page.getByRole("button", { name: /^\+1 −\d+ in 1 file$/ }).waitFor();
   await looks.at(app.page, "branch");
 
   await app.button("Previous branch", app.log).click();

@@ -406,10 +406,10 @@ test("skills are added, fetched, looked at and approved", async (t) => {
   await app.row("forecasts").getByText("1 executable file").waitFor();
   await app.row("forecasts").getByText(git("rev-parse", "HEAD").slice(0, 12)).first().waitFor();
 
-  await app.button("SKILL.md of weather").click();
+  await app.button("Preview of weather").click();
   await app.page.getByRole("region", { name: "SKILL.md of weather" }).getByRole("heading", { name: "Weather" }).waitFor();
   await looks.at(app.page, "skills-preview");
-  await app.button("Files of weather").click();
+  await app.button(/^\d+ files? of weather$/).click();
   const files = app.page.getByRole("list", { name: "Files of weather" });
   await files.getByText("scripts/ask.sh").waitFor();
   await files.getByText("executable", { exact: true }).waitFor();

@@ -63,7 +63,7 @@ class Screen extends App {
     super(app.page, app.desk);
     this.dialog = this.page.getByRole("dialog", { name: "Log in to Shy" });
     this.terminal = this.dialog.getByRole("group", { name: "Login terminal for Shy" });
-    this.list = this.page.getByRole("dialog", { name: "What is running" });
+    this.list = app.statusReport;
   }
 
   card(name) {
@@ -346,15 +346,14 @@ test("what is big is asked about before it is installed", async (t) => {
   looks.done();
 });
 
-test("the status bar tells what runs, and the settings how much it may take", async (t) => {
+test("the status tells what runs, and the settings how much it may take", async (t) => {
   const looks = new Looks();
   const made = await desk(t, { DESKHAND_LEAST_IDLE: "2s" });
   const app = new Screen(await App.open(made, { agent: "Demo agent" }));
   await app.turn("help");
-  const memory = app.status.getByRole("button", { name: /MB \+ agents .*MB$/ });
-  await memory.waitFor();
-  await app.status.getByText(`API :${new URL(made.url).port}`).waitFor();
-  await memory.click();
+  await app.button("Status and memory", app.status).click();
+  await app.statusReport.getByText(/MB \+ agents .*MB$/).waitFor();
+  await app.statusReport.getByText(new URL(made.url).host, { exact: true }).waitFor();
   const row = app.list.getByRole("row", { name: /^Processes of Demo agent/ });
   await row.getByText(/^[\d.]+ MB$/).first().waitFor();
   await row.getByText(/^[\d.]+%$/).waitFor();
@@ -362,7 +361,7 @@ test("the status bar tells what runs, and the settings how much it may take", as
   await looks.at(app.page, "status-processes");
   await app.page.keyboard.press("Escape");
   await app.list.waitFor({ state: "detached" });
-  assert.match(await app.focused(), /agents/);
+  assert.match(await app.focused(), /Status and memory/);
 
   await app.settingsOf("General");
   const amount = app.page.getByLabel("Memory limit in MB");
@@ -372,7 +371,7 @@ test("the status bar tells what runs, and the settings how much it may take", as
   await looks.at(app.page, "settings-wrong");
   await amount.fill("2048");
   await amount.press("Enter");
-  await app.page.getByText("Saved", { exact: true }).first().waitFor(); // and not the status bar's "saved just now"
+  await app.page.getByText("Saved", { exact: true }).first().waitFor(); // and not another part's
   const settings = path.join(made.config, "deskhand", "settings.json");
   assert.equal(JSON.parse(fs.readFileSync(settings, "utf8")).memoryBudgetMiB, 2048);
   await looks.at(app.page, "settings");

@@ -55,7 +55,7 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
   fs.writeFileSync(path.join(source, "SKILL.md"), "---\nname: tide-table\ndescription: Writes the tide table of a month. Use it when somebody asks when the water is high.\n---\n# Tide table\n\nRun `scripts/table.sh` with a **month**.\n");
   fs.writeFileSync(path.join(source, "scripts", "table.sh"), "#!/bin/sh\necho high water\n", { mode: 0o755 });
   await desk.api("PUT", `/client/config/skills?${where}&name=tides`, { sources: [{ type: "local", source: path.join(desk.home, "skills") }] });
-  await app.button("SKILL.md of tide-table").click();
+  await app.button("Preview of tide-table").click();
   await page.getByRole("region", { name: "SKILL.md of tide-table" }).getByRole("heading").first().waitFor();
   await camera.take(page, "skills", { manual: true });
 

@@ -315,7 +315,7 @@ test("an address is shown whole and opened only after consent", async (t) => {
   await popup.close();
   await page.bringToFront();
   await app.log.getByText("All is done there.", { exact: true }).waitFor();
-  await app.log.getByText("Done there, from a browser", { exact: true }).waitFor();
+  await app.log.getByText("Finished there, from a browser", { exact: true }).waitFor();
 
   await app.send("lookalike");
   const warning = request.getByRole("note");
@@ -366,7 +366,7 @@ test("two conversations that ask at once are two rows, each answered in its own"
   const row = (title) => page.getByRole("option").filter({ hasText: title });
   for (const title of titles) await row(title).waitFor();
   assert.equal(await page.getByRole("option").count(), 2);
-  await page.getByRole("banner").or(page.locator("header")).first().getByText("2", { exact: true }).waitFor();
+  await app.sidebar.getByLabel("2 requests waiting").waitFor();
   await until("its number in the title", async () => /^\(2\)/.test(await page.title()));
 
   // The second is answered first: the other waits on, and the answer is in the conversation that asked.

@@ -88,8 +88,8 @@ test("an early place of a long conversation, by keyboard alone", async (t) => {
   await found.open();
   await looks.at(app.page, "search-empty");
   await app.page.keyboard.type("Lightho");
-  await until("both conversations", async () => (await app.page.getByRole("group").count()) === 2);
-  assert.deepEqual(await app.page.getByRole("group").evaluateAll((all) => all.map((one) => /The \w+ one/.exec(one.textContent)[0])),
+  await until("both conversations", async () => (await app.page.getByRole("main").getByRole("group").count()) === 2);
+  assert.deepEqual(await app.page.getByRole("main").getByRole("group").evaluateAll((all) => all.map((one) => /The \w+ one/.exec(one.textContent)[0])),
     ["The short one", "The long one"], "the newest first");
   assert.deepEqual([...new Set(await found.hits.locator("mark").allTextContents())], ["lighthouse"]);
   assert.equal(await found.hits.locator("em").count(), 0, "what was said is text");
@@ -183,7 +183,7 @@ test("filters, more, and conversations that are not in any list", async (t) => {
   await app.button("Directory: All directories").click();
   await app.page.getByRole("option", { name: /^other/ }).click();
   await app.page.getByText("1 result", { exact: true }).waitFor();
-  assert.equal(await app.page.getByRole("group").count(), 1);
+  assert.equal(await app.page.getByRole("main").getByRole("group").count(), 1);
   const today = new Date().toLocaleDateString("sv"); // as a date field has it
   await app.page.getByLabel("From", { exact: true }).fill(today);
   await app.page.getByLabel("To", { exact: true }).fill(today);

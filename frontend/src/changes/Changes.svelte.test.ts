@@ -199,7 +199,7 @@ test('the newest changes, gone through by keys', async () => {
   await show();
   expect(calls).toEqual(['/', '/file turn=t2 path=src/a.ts']);
   expect(text('.sum')).toBe('2 files, +4 −4');
-  expect(item('src/a.ts').getAttribute('aria-label')).toBe('a.ts, modified, 2 added, 2 removed');
+  expect(item('src/a.ts').getAttribute('aria-label')).toBe('a.ts +2 −2, modified');
   expect(spot()).toBe('src/a.ts src/a.ts-1 1');
   await key(']');
   expect(spot()).toBe('src/a.ts src/a.ts-2 1');

@@ -144,7 +144,7 @@ function sidebar(frame: Frame): void {
 function panel(tab?: PanelTab): Act {
   return {
     run: (frame) => {
-      const held = document.activeElement?.closest<HTMLElement>('aside.panel');
+      const held = document.activeElement?.closest<HTMLElement>('aside.panel, aside.bottom');
       navigation.panel.toggle(tab);
       void tick().then(() => {
         if (!held || document.activeElement !== document.body) return;

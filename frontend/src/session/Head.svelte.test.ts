@@ -83,7 +83,7 @@ test('the branch and the size of the changes are shown, which lead to the change
     flushSync();
     expect(document.body.textContent).toContain('fix/login');
   });
-  button('2 files changed, 1,200 lines added, 3 removed')?.click();
+  button('+1,200 −3 in 2 files')?.click();
   expect(navigation.panel.shown).toBe(true);
   expect(navigation.panel.ask).toEqual({ tab: 'changes', since: 'start' });
 });

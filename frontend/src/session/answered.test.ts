@@ -54,7 +54,7 @@ test.each<[string, Partial<Request>, string, string]>([
   [
     'address where all is done',
     { kind: 'url', status: 'answered', answeredBy: 'agent', completedAt: '2026-11-21T14:00:00.000Z' },
-    'Done there',
+    'Finished there',
     'ok',
   ],
   [

@@ -284,7 +284,7 @@ test('what is left to do stays until a channel is bound and it has been connecte
   expect(steps()).toEqual([]);
 });
 
-test('the section is where the status bar leads, with the focus', async () => {
+test('the section is where the status leads, with the focus', async () => {
   await show(set);
   navigation.show({ name: 'settings', at: 'discord' });
   flushSync();

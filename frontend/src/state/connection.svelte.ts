@@ -132,7 +132,7 @@ export class Connection {
       this.loaded = true;
       navigation.showFirst();
     }
-    // The status bar and the settings show these. They come after the conversations, with which they share the processor.
+    // The status and the settings show these. They come after the conversations, with which they share the processor.
     await Promise.all([
       machine.load(signal),
       logins.load(),

@@ -4,7 +4,6 @@ import type { QueuePatch, Session, SessionPage, SessionPatch } from '../api/reco
 import { Sessions } from './sessions';
 import { t } from '../strings/t';
 import { titleOf } from '../ui/format';
-import { statusOf } from '../ui/glyph';
 import type { Toasts } from './toasts.svelte';
 
 const pageSize = 200;
@@ -36,7 +35,6 @@ export class Conversations {
       .filter(({ origin }) => origin?.kind === 'branch')
       .sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1)),
   );
-  readonly running = $derived(this.ordered.filter((session) => statusOf(session) === 'running').length);
   readonly #client: Client;
   readonly #toasts: Toasts;
   readonly #shows: (id: string) => boolean;

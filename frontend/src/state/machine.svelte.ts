@@ -3,7 +3,7 @@ import type { DiscordState } from '../api/records';
 import type { ProcessSum, StorageState, Verification } from '../api/records';
 import { sumOf } from './usage';
 
-/** The state of the program itself, for the status bar and the settings: processes, stored data, connection to Discord. */
+/** The state of the program itself, for the status and the settings: processes, stored data, connection to Discord. */
 export class Machine {
   /** The processes that the program has started; undefined before the first answer. */
   processes = $state.raw<ProcessSum | undefined>();

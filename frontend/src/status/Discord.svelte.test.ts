@@ -2,7 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test } from 'vitest';
 import type { DiscordState } from '../api/records';
 import { machine, navigation } from '../state/state';
-import StatusBar from './StatusBar.svelte';
+import Status from './Status.svelte';
 
 let ended: (() => void) | undefined;
 
@@ -11,7 +11,7 @@ afterEach(() => {
   machine.discord = undefined;
 });
 
-/** Returns the status bar for a state of Discord. */
+/** Returns the status for a state of Discord. */
 async function bar(part: Partial<DiscordState>): Promise<HTMLElement> {
   ended?.();
   machine.discord = {
@@ -24,7 +24,7 @@ async function bar(part: Partial<DiscordState>): Promise<HTMLElement> {
     ignored: { strangers: 0, bots: 0, direct: 0, unbound: 0 },
     ...part,
   };
-  const component = mount(StatusBar, { target: document.body, props: { openInbox: () => undefined } });
+  const component = mount(Status, { target: document.body });
   ended = () => {
     ended = undefined;
     void unmount(component);
@@ -34,11 +34,11 @@ async function bar(part: Partial<DiscordState>): Promise<HTMLElement> {
   await new Promise((done) => setImmediate(done));
   flushSync();
   const found = document.querySelector<HTMLElement>('[aria-label=Status]');
-  if (!found) throw new Error('no status bar');
+  if (!found) throw new Error('no status');
   return found;
 }
 
-test('the status bar tells of Discord while it is wanted and does not work, and leads to why', async () => {
+test('the status tells of Discord while it is wanted and does not work, and leads to why', async () => {
   expect((await bar({})).textContent).not.toContain('Discord');
   expect((await bar({ enabled: false, status: 'off' })).textContent).not.toContain('Discord');
   expect((await bar({ status: 'reconnecting' })).textContent).toContain('Discord: Reconnecting…');

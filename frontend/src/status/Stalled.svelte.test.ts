@@ -1,10 +1,10 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { expect, test } from 'vitest';
 import { conversations } from '../state/state';
-import StatusBar from './StatusBar.svelte';
+import Status from './Status.svelte';
 
-test('the status bar says so while nothing can be written', async () => {
-  const component = mount(StatusBar, { target: document.body, props: { openInbox: () => undefined } });
+test('the status says so while nothing can be written', async () => {
+  const component = mount(Status, { target: document.body });
   conversations.stalls.set('s1', 'disk is full');
   flushSync();
   await import('./Stalled.svelte'); // loaded on demand

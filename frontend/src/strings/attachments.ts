@@ -35,7 +35,7 @@ export const attachments = {
   'attach.save.title': 'Save {name}',
   'attach.saved': 'Saved as {path}',
   'attach.sent.list': 'Attached files',
-  'attach.travels.embedded': 'goes with its content',
+  'attach.travels.embedded': 'sent with its content',
   'attach.travels.image': 'sent as a picture',
   'attach.travels.link': 'sent as a link',
   'attach.travels.text': 'sent as a path in the text',

@@ -35,7 +35,6 @@ export const changes = {
   'changes.comments.queued': 'Your comments were queued as one message',
   'changes.comments.send': 'Send as one message',
   'changes.comments.sent': 'Your comments were sent as one message',
-  'changes.counts.spoken': '{added} added, {removed} removed',
   'changes.empty': 'Nothing changed yet.',
   'changes.empty.about':
     'What {agent} changes in this conversation’s directory appears here after each turn. Keep it, discard it, or comment on it.',
@@ -164,7 +163,7 @@ export const changes = {
   'error.changes.unknown_hunk': 'This change to {path} is no longer there. The view has been refreshed.',
   'error.changes.unknown_path': '{path} was not changed.',
   'error.changes.unknown_turn': 'Deskhand does not know what this turn changed.',
-  'error.changes.unknown_undo': 'This can no longer be taken back.',
+  'error.changes.unknown_undo': 'This can no longer be undone.',
   'error.changes.unwritable': 'It could not be written.',
   'error.changes.wide':
     'The conversation works in your home directory, or in one that is too broad: those are not recorded. Start one in a project.',

@@ -162,6 +162,7 @@ export const equip = {
   'skills.only': 'Only these skills',
   'skills.only.add': 'Add skill',
   'skills.only.nth': 'Skill {n}',
+  'skills.of': '{what} of {name}',
   'skills.preview': 'Preview',
   'skills.preview.of': 'SKILL.md of {name}',
   'skills.ref': 'Branch, tag or commit',

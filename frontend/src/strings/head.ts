@@ -5,6 +5,8 @@ import { addTexts } from './texts';
 export const head = {
   'head.branch': 'Branch {branch}',
   'head.rename': '{title}\nClick to rename',
+  'head.stat.name.one': '+{added} −{removed} in {n} file',
+  'head.stat.name.other': '+{added} −{removed} in {n} files',
   'head.stat.one': '{n} file changed, {added} lines added, {removed} removed',
   'head.stat.other': '{n} files changed, {added} lines added, {removed} removed',
 };

@@ -12,6 +12,10 @@ export const panel = {
   'error.editor.script':
     'The editor that was found is started by a script of Windows, which would take a sign in the path of {name} for a command. Name the program of your editor (.exe) in the settings.',
 
+  'panel.bottom': 'Terminals',
+  'panel.bottom.failed':
+    'This part of the page could not be loaded. Hide the terminals, and show them again.',
+  'panel.bottom.resize': 'Height of the terminals',
   'panel.changes': 'Changes',
   'panel.larger': 'Make the side panel larger',
   'panel.smaller': 'Make the side panel smaller',

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import catalogue from '../../../backend/agents/catalogue.json';
+import { logoOf } from './logos';
+
+test('a logo is one drawing in the colour of the text, without a title, a script or an address', () => {
+  const drawn = catalogue.agents.filter(({ id }) => logoOf(id) !== '');
+  expect(drawn.map(({ id }) => id)).toEqual(
+    expect.arrayContaining(['claude-acp', 'codex-acp', 'gemini', 'opencode']),
+  );
+  for (const { id } of drawn) {
+    const logo = logoOf(id);
+    expect(logo, id).toMatch(/^<svg [^]*currentColor[^]*<\/svg>$/);
+    expect(logo, id).not.toMatch(/<title|<script|<a\b|href|\son\w+=|url\(/);
+  }
+});
+
+test('an agent without a logo, or with the name of a property of every object, has none', () => {
+  for (const id of ['', 'nobody', 'constructor', '__proto__', 'toString']) expect(logoOf(id), id).toBe('');
+});
