@@ -19,6 +19,7 @@ import (
 
 	"deskhand/backend/attachment"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,10 +55,7 @@ func link(t testing.TB, target, path string) string {
 
 func blobs(t testing.TB) *store.Blobs {
 	t.Helper()
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, t.TempDir())
 	t.Cleanup(func() { db.Close() })
 	return db.Blobs
 }

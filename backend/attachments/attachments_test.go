@@ -18,17 +18,14 @@ import (
 
 	"deskhand/backend/host"
 	"deskhand/backend/refusal"
-	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/transcript"
 )
 
 // open returns the attachments of an empty data directory, and the directory of the only session, "s". The session "far" is elsewhere.
 func open(t *testing.T) (l *Library, work string) {
 	t.Helper()
-	db, err := store.Open(context.Background(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, t.TempDir())
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)

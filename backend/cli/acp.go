@@ -103,6 +103,7 @@ func (n *nearest) become(ctx context.Context) error {
 		return b.Close()
 	}
 	n.own = b
+	frugal()
 	return nil
 }
 

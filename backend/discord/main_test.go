@@ -26,6 +26,7 @@ import (
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/testkit"
 	"deskhand/backend/vault"
 )
@@ -51,10 +52,7 @@ func openFixture(tb testing.TB, dir string) *fixture {
 // openFixtureWith is openFixture with a config, to which the fields that every client needs are added.
 func openFixtureWith(tb testing.TB, dir string, cfg session.Config) *fixture {
 	tb.Helper()
-	db, err := store.Open(tb.Context(), dir)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	db := storetest.Open(tb, dir)
 	set, err := proxy.Open(proxy.Config{})
 	if err != nil {
 		tb.Fatal(err)

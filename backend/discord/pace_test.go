@@ -19,7 +19,7 @@ import (
 
 	"deskhand/backend/feed"
 	"deskhand/backend/session"
-	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 )
 
 // slowDiscord takes a while for each call, and notes when they came. It is a transport, so that there is no socket in a bubble.
@@ -63,10 +63,7 @@ func (d *slowDiscord) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestMessageIsEditedOnceASecondAtMost(t *testing.T) {
 	t.Parallel()
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, t.TempDir())
 	t.Cleanup(func() { _ = db.Close() })
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -34,6 +34,7 @@ import (
 	"deskhand/backend/roster"
 	sessions "deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/testkit"
 	"deskhand/backend/vault"
 )
@@ -60,10 +61,7 @@ func openFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Setenv("DESKHAND_DEMO_STATE", filepath.Join(dir, "demo"))
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, dir)
 	within := files.Within{}
 	o := &fixture{t: t, work: work}
 	o.open = func() (http.Handler, error) {

@@ -10,6 +10,7 @@ import (
 	"deskhand/backend/entries"
 	"deskhand/backend/record"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/transcript"
 )
 
@@ -22,10 +23,7 @@ type fixture struct {
 
 func open(t *testing.T) *fixture {
 	t.Helper()
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, t.TempDir())
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)

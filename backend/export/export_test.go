@@ -24,6 +24,7 @@ import (
 	"deskhand/backend/refusal"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/transcript"
 )
 
@@ -41,10 +42,7 @@ type fixture struct {
 
 func open(t *testing.T) *fixture {
 	t.Helper()
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, t.TempDir())
 	t.Cleanup(func() { _ = db.Close() })
 	f := &fixture{t: t, db: db, secret: redact.New(nil, nil), sessions: map[string]session.Session{}}
 	find := func(_ context.Context, id string) (session.Session, error) {

@@ -17,15 +17,13 @@ import (
 
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 )
 
 // openAccess opens the Access of a data directory, and returns the directory's database too.
 func openAccess(t *testing.T, dir string) (*Access, *store.DB) {
 	t.Helper()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, dir)
 	a, err := OpenAccess(t.Context(), db, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

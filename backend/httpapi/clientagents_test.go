@@ -23,6 +23,7 @@ import (
 	"deskhand/backend/roster"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/testkit"
 )
 
@@ -52,10 +53,7 @@ func openClinic(t *testing.T, registry string) *clinic {
 			t.Skip("node and npm are needed: ", err)
 		}
 	}
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, dir)
 	set, err := proxy.Open(proxy.Config{})
 	if err != nil {
 		t.Fatal(err)

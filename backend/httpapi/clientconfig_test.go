@@ -16,17 +16,14 @@ import (
 	"deskhand/backend/launch"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
-	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 )
 
 // openConfig returns the client API and a working directory.
 func openConfig(t *testing.T) (c *clinic, work string) {
 	t.Helper()
 	dir, work := t.TempDir(), t.TempDir()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, dir)
 	set, err := proxy.Open(proxy.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/vault"
 )
 
@@ -38,10 +39,7 @@ func openPinboard(t *testing.T) *pinboard {
 	p := &pinboard{t: t, dc: discordtest.New(discordtest.Options{})}
 	t.Cleanup(p.dc.Close)
 	dir := t.TempDir()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, dir)
 	t.Cleanup(func() { _ = db.Close() })
 	set, err := proxy.Open(proxy.Config{})
 	if err != nil {

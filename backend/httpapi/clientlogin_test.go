@@ -20,6 +20,7 @@ import (
 	"deskhand/backend/session"
 	"deskhand/backend/shells"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/testkit"
 	"deskhand/backend/vault"
 )
@@ -45,10 +46,7 @@ func openPorch(t *testing.T) *clinic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, dir)
 	set, err := proxy.Open(proxy.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -15,16 +15,13 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
-	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 )
 
 // openSettings returns the client API with settings in a file.
 func openSettings(t *testing.T, file string) *clinic {
 	t.Helper()
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, t.TempDir())
 	set, err := proxy.Open(proxy.Config{Purpose: processes.ForSession})
 	if err != nil {
 		t.Fatal(err)

@@ -19,17 +19,14 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/skills"
-	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 )
 
 // openSkills returns the client API with skills, and a working directory.
 func openSkills(t *testing.T) (c *clinic, work string) {
 	t.Helper()
 	dir, work := t.TempDir(), t.TempDir()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, dir)
 	set, err := proxy.Open(proxy.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
-	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 )
 
 // forest is a client API with a session in its own directory.
@@ -42,10 +42,7 @@ func openForest(t *testing.T, further ...string) *forest {
 	f.put(t, "deskhand/token", "the token")
 	f.put(t, "src/main.go", "package main\n")
 	f.put(t, "README.md", "# Read\n")
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, t.TempDir())
 	set, err := proxy.Open(proxy.Config{Purpose: processes.ForSession})
 	if err != nil {
 		t.Fatal(err)

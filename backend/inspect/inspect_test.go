@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/redact"
 	"deskhand/backend/refusal"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/testkit"
 )
 
@@ -33,10 +34,7 @@ type fixture struct {
 
 func open(tb testing.TB) *fixture {
 	tb.Helper()
-	db, err := store.Open(tb.Context(), tb.TempDir())
-	if err != nil {
-		tb.Fatalf("store.Open: got %v, want a database", err)
-	}
+	db := storetest.Open(tb, tb.TempDir())
 	tb.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			tb.Errorf("Close of the database: got %v, want no error", err)

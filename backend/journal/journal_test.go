@@ -15,6 +15,7 @@ import (
 
 	"deskhand/backend/journal"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 )
 
 // fixture is a database with the sessions "a" and "b".
@@ -29,10 +30,7 @@ type fixture struct {
 func open(t *testing.T) *fixture {
 	t.Helper()
 	dir := t.TempDir()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatalf("store.Open: got %v, want a database", err)
-	}
+	db := storetest.Open(t, dir)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Errorf("Close of the database: got %v, want no error", err)

@@ -28,6 +28,7 @@ import (
 	"deskhand/backend/refusal"
 	"deskhand/backend/skills"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/transcript"
 )
 
@@ -76,10 +77,7 @@ type fixture struct {
 func open(t *testing.T) *fixture {
 	t.Helper()
 	dir := t.TempDir()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, dir)
 	set, err := proxy.Open(proxy.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/refusal"
 	"deskhand/backend/search"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/transcript"
 	"deskhand/backend/workspace"
 )
@@ -36,10 +37,7 @@ type fixture struct {
 
 func open(t *testing.T) *fixture {
 	t.Helper()
-	db, err := store.Open(context.Background(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, t.TempDir())
 	f := &fixture{t: t, db: db}
 	none := func(context.Context) error { return nil }
 	f.Maintainer = New(Deps{

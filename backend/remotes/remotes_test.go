@@ -16,6 +16,7 @@ import (
 	"deskhand/backend/refusal"
 	"deskhand/backend/remotes"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/vault"
 )
 
@@ -31,10 +32,7 @@ type library struct {
 func open(t *testing.T) *library {
 	t.Helper()
 	dir := t.TempDir()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, dir)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Errorf("closing the database: %v", err)

@@ -13,7 +13,7 @@ import (
 	"deskhand/backend/record"
 	"deskhand/backend/refusal"
 	"deskhand/backend/requests"
-	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 )
 
 func asIs(text string) string { return text }
@@ -132,10 +132,7 @@ func TestQuestionIDsOfTheAgent(t *testing.T) {
 
 func TestLibraryFindsRequests(t *testing.T) {
 	t.Parallel()
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, t.TempDir())
 	defer func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -148,7 +145,7 @@ func TestLibraryFindsRequests(t *testing.T) {
 		}
 	}
 	list := []*requests.Request{made("r1", "again", lifecycle.StatusAnswered), made("r2", "again", lifecycle.StatusRequested), made("r3", "twice", lifecycle.StatusRequested), made("r4", "twice", lifecycle.StatusRequested)}
-	err = db.WriteSync(t.Context(), func(tx *sql.Tx) error {
+	err := db.WriteSync(t.Context(), func(tx *sql.Tx) error {
 		if _, err := tx.Exec(`INSERT INTO workspace (id, place, path, device, inode, born, created_at) VALUES ('w', '', '/', 0, 0, 0, 0)`); err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 	"deskhand/backend/rulebook"
 	"deskhand/backend/rules"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 )
 
 const secret = "sk-0123456789abcdef0123"
@@ -35,10 +36,7 @@ type fixture struct {
 
 func open(t *testing.T, dir string) *fixture {
 	t.Helper()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, dir)
 	f := &fixture{t: t, db: db}
 	f.exec(`INSERT INTO workspace (id, place, path, device, inode, born, created_at) VALUES ('w1', 'local', '/one', 0, 0, 0, 0), ('w2', 'local', '/two', 0, 0, 0, 0)`)
 	for i, workspace := range []string{"w1", "w2"} {

@@ -17,6 +17,7 @@ import (
 	"deskhand/backend/record"
 	"deskhand/backend/refusal"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/transcript"
 )
 
@@ -36,10 +37,7 @@ func open(tb testing.TB) *fixture {
 
 func openAt(tb testing.TB, dir string) *fixture {
 	tb.Helper()
-	db, err := store.Open(tb.Context(), dir)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	db := storetest.Open(tb, dir)
 	return &fixture{tb: tb, db: db, Index: New(Deps{Store: db, Logger: slog.New(slog.DiscardHandler), AgentName: func(id string) string { return "Agent " + id }})}
 }
 

@@ -35,6 +35,7 @@ import (
 	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
 	"deskhand/backend/vault"
@@ -103,10 +104,7 @@ func openWith(tb testing.TB, dir string, processes proxy.Config) *desk {
 // openAs is openWith for a client of another config; fields that every client needs are filled in.
 func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Config) *desk {
 	tb.Helper()
-	db, err := store.Open(tb.Context(), dir)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	db := storetest.Open(tb, dir)
 	set, err := proxy.Open(processes)
 	if err != nil {
 		tb.Fatal(err)

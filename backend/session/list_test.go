@@ -5,14 +5,12 @@ import (
 	"testing"
 
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 )
 
 // The list of sessions reads only the listed rows, in the order of the index.
 func TestListIsReadByItsIndex(t *testing.T) {
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, t.TempDir())
 	defer db.Close()
 	for name, tc := range map[string]struct {
 		where string

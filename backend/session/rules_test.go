@@ -17,7 +17,7 @@ import (
 	"deskhand/backend/requests"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/session"
-	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/transcript"
 )
 
@@ -586,11 +586,8 @@ func TestDeepRawInputBreaksNoRule(t *testing.T) {
 	}
 
 	d.close()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = db.Write(t.Context(), func(tx *sql.Tx) error {
+	db := storetest.Open(t, dir)
+	err := db.Write(t.Context(), func(tx *sql.Tx) error {
 		for _, text := range []string{
 			`UPDATE entry SET data = replace(data, '"toolCallId":"deep"', '"toolCallId":"deep","rawOutput":' || ?1)`,
 			`UPDATE request SET data = replace(data, '"kind":"permission"', '"kind":"permission","schema":' || ?1)`,

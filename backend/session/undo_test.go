@@ -26,6 +26,7 @@ import (
 	"deskhand/backend/session"
 	"deskhand/backend/snapshot"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/testkit"
 	"deskhand/backend/undo"
 )
@@ -529,10 +530,7 @@ func age(t *testing.T, dir string) {
 // late removes the snapshots after all turns, as if the program had died before them.
 func late(t *testing.T, dir string, more ...string) {
 	t.Helper()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, dir)
 	for _, text := range append(more, `UPDATE turn_change SET ended = 0, became = '', data = ''`) {
 		execute(t, db, text)
 	}

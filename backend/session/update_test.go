@@ -21,6 +21,7 @@ import (
 	"deskhand/backend/roster"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 )
 
 // packed is an agent in a shell. packed answers a prompt with its version, once there is a file "go" beside agents.json.
@@ -58,10 +59,7 @@ func packedArchive(t *testing.T, version, dir string) []byte {
 // openInstalling is a desk whose agents are installed into its directory.
 func openInstalling(t *testing.T, dir string) *desk {
 	t.Helper()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, dir)
 	set, err := proxy.Open(proxy.Config{})
 	if err != nil {
 		t.Fatal(err)

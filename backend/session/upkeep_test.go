@@ -23,6 +23,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/search"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/testkit"
 	"deskhand/backend/transcript"
 	"deskhand/backend/vault"
@@ -45,11 +46,7 @@ func openShelf(tb testing.TB) *shelf {
 
 func (s *shelf) reopen() {
 	s.t.Helper()
-	db, err := store.Open(context.Background(), s.dir)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.db = db
+	s.db = storetest.Open(s.t, s.dir)
 }
 
 func (s *shelf) exec(text string, args ...any) {

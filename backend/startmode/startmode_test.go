@@ -5,7 +5,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/startmode"
-	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 )
 
 // Every mode that begins a conversation asks, and no mode stands in two lists.
@@ -73,10 +73,7 @@ func TestBeginOfUnchosenMode(t *testing.T) {
 
 func TestLibraryKeepsChoices(t *testing.T) {
 	t.Parallel()
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, t.TempDir())
 	defer db.Close()
 	l := startmode.NewLibrary(db)
 	auto, plan := startmode.Choice{Mode: "auto"}, startmode.Choice{Mode: "plan", Model: "large"}

@@ -26,6 +26,7 @@ import (
 	"deskhand/backend/refusal"
 	"deskhand/backend/snapshot"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 	"deskhand/backend/testkit"
 	"deskhand/backend/undo"
 )
@@ -98,9 +99,7 @@ func open(t *testing.T, dir string, cfg config) *fixture {
 	if f.snapshots, err = snapshot.Open(t.Context(), cfg.snapshots); err != nil {
 		t.Fatal(err)
 	}
-	if f.db, err = store.Open(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	f.db = storetest.Open(t, dir)
 	if err := os.MkdirAll(f.work, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"deskhand/backend/host"
 	"deskhand/backend/refusal"
 	"deskhand/backend/store"
+	"deskhand/backend/storetest"
 )
 
 // fixture is the workspaces of a new database. The sessions follow a Move at once, unless busy is set.
@@ -26,10 +27,7 @@ type fixture struct {
 
 func open(t *testing.T) *fixture {
 	t.Helper()
-	db, err := store.Open(context.Background(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Open(t, t.TempDir())
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
