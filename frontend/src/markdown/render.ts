@@ -51,7 +51,7 @@ function codeBox(info: string | undefined, code: string): string {
   const wrap = hasLongLine(code) ? button('wrap', t('code.wrap'), ` aria-pressed="${wraps()}"`) : '';
   const head = `<div class="code-head"><span>${escape(name)}</span>${wrap}${button('copy', t('code.copy'))}</div>`;
   const coloured = language ? ` data-language="${escape(language)}"` : '';
-  return `<div class="code${name === '' ? ' bare' : ''}">${head}<pre tabindex="0"><code${coloured}>${escape(code)}\n</code></pre></div>`;
+  return `<div class="code${name === '' ? ' bare' : ''}" data-info="${escape(info ?? '')}">${head}<pre tabindex="0"><code${coloured}>${escape(code)}\n</code></pre></div>`;
 }
 
 /** Tells an element whose text goes from right to left, given what it was made of. */
@@ -156,6 +156,7 @@ const attributes = [
   'colspan',
   'data-back',
   'data-copy',
+  'data-info',
   'data-language',
   'data-note',
   'data-name',
@@ -253,6 +254,7 @@ purifier.setConfig({
     'align',
     'colspan',
     'data-back',
+    'data-info',
     'data-language',
     'data-note',
     'data-name',

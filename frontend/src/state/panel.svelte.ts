@@ -16,6 +16,8 @@ export class PanelState {
   width = $state<number | undefined>(Number(localStorage.getItem(widthKey)) || undefined);
   /** The panel covers the conversation. */
   whole = $state(false);
+  /** Counts the files that other parts of the page have written: after each the Files tab looks again. */
+  written = $state(0);
 
   /** Opens the panel at a tab with a request. */
   open(ask: PanelAsk): void {
