@@ -4,6 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { Looks } from "./app.mjs";
+import { until } from "./desk.mjs";
 import { said } from "./said.mjs";
 
 const blocks = () => `The lamp needs a new constant:
@@ -114,5 +115,24 @@ test("a block that is of a file opens the file, and changes it after a look at t
   await block("TestTurn").getByRole("link", { name: "src/lamp_test.go" }).click();
   await panel.getByText("TestTurn").first().waitFor();
   looks.done();
+  assert.deepEqual(desk.complaints, []);
+});
+
+test("files that code and stack traces name are links, and keep the colours of the code", async (t) => {
+  const { desk, app, answer } = await said(t, blocks, { files: { "src/lamp.go": "package lamp\n" } });
+  const { page } = app;
+  const panel = page.getByRole("complementary", { name: "Side panel" });
+  const links = answer.locator("pre .there");
+  await until("three files in code", async () => (await links.count()) === 3);
+  assert.deepEqual(await links.allInnerTexts(), ["src/main.go:203", "src/main.go", "src/lamp.go"]);
+  const shell = answer.locator(".code", { hasText: "go vet" });
+  await shell.locator("[class^=tok-] .there, .there [class^=tok-]").first().waitFor();
+  assert.ok((await shell.locator("pre [class^=tok-]").count()) > 1, "the colours of the code are gone");
+  assert.match(await shell.locator("pre").innerText(), /^go vet src\/main\.go # and "src\/lamp\.go"\n?$/);
+  const looks = new Looks();
+  await looks.at(page, "code-links");
+  looks.done();
+  await links.first().click();
+  await panel.getByText("theFunction").first().waitFor();
   assert.deepEqual(desk.complaints, []);
 });
