@@ -6,6 +6,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { Looks } from "./app.mjs";
 import { until } from "./desk.mjs";
+import { picture } from "./picture.mjs";
 import { said } from "./said.mjs";
 
 const many = (work) => `**重要：**请注意，含**「重点」**内容。请看 https://example.com/a。
@@ -112,6 +113,44 @@ test("paths in an answer open files at their lines, in the directories of the co
     return panel.getByText("it is here now").first().isVisible();
   });
   assert.ok(asked.every((one) => one.startsWith(`${desk.work}/`)), `nothing outside was asked for: ${asked}`);
+  assert.deepEqual(desk.complaints, []);
+});
+
+const seen = () => `The lamp at night:
+
+![the lamp at night](https://pictures.example/lamp.png)
+
+A picture of this computer: ![inner](https://127.0.0.1/lamp.png), and one without https: ![plain](http://pictures.example/lamp.png).
+`;
+
+test("a picture of the web is fetched when a person asks for it, by the server alone", async (t) => {
+  const { desk, app, answer } = await said(t, seen);
+  const { page } = app;
+  const asked = [];
+  page.on("request", (request) => asked.push(new URL(request.url())));
+  const [lamp, inner] = [answer.locator(".remote").first(), answer.locator(".remote").nth(1)];
+  await lamp.getByRole("button", { name: "Show the picture of pictures.example" }).waitFor();
+  assert.equal(await answer.locator(".remote").count(), 2);
+  assert.match(await lamp.innerText(), /the lamp at night\s+pictures\.example\s+Show picture/);
+  const looks = new Looks();
+  await looks.at(page, "remote-picture");
+  assert.deepEqual(asked.filter(({ pathname }) => pathname === "/client/picture"), [], "nothing is asked for by itself");
+
+  // What leads to this computer is refused by the server itself.
+  await inner.getByRole("button").click();
+  await inner.getByText("127.0.0.1 leads to this computer or a private network").waitFor();
+  await looks.at(page, "remote-picture-refused");
+
+  // The host of the other one is of no network here: its answer is made up, as the server would send it.
+  await page.route("**/client/picture?*", (route) => route.fulfill({ contentType: "image/png", body: picture(320, 120, [226, 176, 70]) }));
+  await lamp.getByRole("button").click();
+  const image = answer.getByRole("img", { name: "the lamp at night" });
+  await image.waitFor();
+  assert.match(await image.getAttribute("src"), /^blob:/);
+  await looks.at(page, "remote-picture-shown");
+  assert.deepEqual(asked.filter(({ protocol, host }) => protocol !== "blob:" && host !== new URL(page.url()).host), [], "the page asks nobody else");
+  looks.done();
+  desk.complaints.splice(0, desk.complaints.length, ...desk.complaints.filter((one) => !/400/.test(one)));
   assert.deepEqual(desk.complaints, []);
 });
 

@@ -33,6 +33,8 @@ export interface Places {
   edit?: (path: string, line: number | undefined) => void;
   /** Fetches a file that is shown as a picture. */
   picture?: (path: string, signal: AbortSignal) => Promise<Blob>;
+  /** Fetches a picture of the web. */
+  webPicture?: (address: string, signal: AbortSignal) => Promise<Blob>;
   /** Absent where a text may not offer to write files. */
   readonly writing?: Writing | undefined;
 }

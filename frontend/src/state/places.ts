@@ -1,6 +1,6 @@
 import { asApiError } from '../api/errors';
 import type { Session } from '../api/records';
-import { fileBlob } from '../api/fileblob';
+import { fileBlob, webPicture } from '../api/fileblob';
 import { filesAmong } from '../api/there';
 import { writeFile } from '../api/treefile';
 import type { Places, Writing } from '../markdown/places';
@@ -26,6 +26,7 @@ export function placesOf(session: () => Session, base?: string): Places {
         (thrown: unknown) => toasts.fail(thrown),
       ),
     picture: (path, signal) => fileBlob(client, session().id, path, signal),
+    webPicture: (address, signal) => webPicture(client, address, signal),
     // A file that is read here is the person's, and shows what it wants to show: only answers offer to write.
     get writing() {
       return server.readOnly || base !== undefined ? undefined : writingIn(session().id);
