@@ -4438,6 +4438,8 @@ export interface components {
             problem?: string;
             /** @description Whether a directory is looked at before and after each turn, so that the turn can be undone */
             snapshots: boolean;
+            /** @description Whether the page plays a short sound when a conversation waits for the person or its turn ends, while nobody looks at the conversation */
+            sounds: boolean;
             /** @description The name of the font family of the page's texts; empty = the built-in one */
             textFont: string;
             /**
@@ -4493,6 +4495,7 @@ export interface components {
             newWorktree?: boolean;
             notifications?: boolean;
             snapshots?: boolean;
+            sounds?: boolean;
             /** @description The name of one font family, or empty */
             textFont?: string;
             /**
