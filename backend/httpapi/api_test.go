@@ -40,6 +40,7 @@ func frontend() fstest.MapFS {
 		"assets/app-1a2b.js":  {Data: []byte("run()")},
 		"assets/app-1a2b.css": {Data: []byte("a{}")},
 		"assets/x.woff2":      {Data: []byte("font")},
+		"assets/x.wav":        {Data: []byte("sound")},
 	}
 }
 
@@ -96,7 +97,7 @@ func TestAssetsAreServed(t *testing.T) {
 	h := direct(t, Config{Assets: frontend()}).Loopback(memoryAddr{})
 	for path, want := range map[string]string{
 		"/assets/app-1a2b.js": "text/javascript; charset=utf-8", "/assets/app-1a2b.css": "text/css; charset=utf-8", "/favicon.svg": "image/svg+xml",
-		"/assets/x.woff2": "font/woff2", "/index.html": "text/html; charset=utf-8",
+		"/assets/x.woff2": "font/woff2", "/assets/x.wav": "audio/wav", "/index.html": "text/html; charset=utf-8",
 	} {
 		w := knock(h, "GET", path, "Authorization", "", "If-None-Match", "*", "If-Modified-Since", "Fri, 01 Jan 2100 00:00:00 GMT")
 		if w.Code != 200 || w.Header().Get("Content-Type") != want || w.Body.Len() == 0 || w.Header().Get("X-Content-Type-Options") != "nosniff" {

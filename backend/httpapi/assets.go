@@ -106,6 +106,8 @@ func typeOf(name string) string {
 		return "image/webp"
 	case ".ico":
 		return "image/x-icon"
+	case ".wav":
+		return "audio/wav"
 	case ".woff2":
 		return "font/woff2"
 	case ".woff":

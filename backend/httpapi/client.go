@@ -23,6 +23,7 @@ import (
 	"deskhand/backend/inspect"
 	"deskhand/backend/launch"
 	"deskhand/backend/maintenance"
+	"deskhand/backend/pictures"
 	"deskhand/backend/processes"
 	"deskhand/backend/remotes"
 	"deskhand/backend/requests"
@@ -60,6 +61,7 @@ type ClientConfig struct {
 	Discord        *discord.Surface                          // nil when the data cannot be read
 	DiscordProblem string                                    // why Discord is nil, when its stored data is damaged
 	Files          files.Within                              // how files in the sessions' directories are reached
+	Pictures       pictures.Fetcher                          // of the web
 	Home           string                                    // start of directory pickers
 	Sample         func(ctx context.Context) (string, error) // makes the sample project of the demo agent, and returns its directory
 	Started        string                                    // the directory that the program was started in; "" = not one to work in

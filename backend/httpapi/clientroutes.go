@@ -70,6 +70,7 @@ func (c *Client) routes() {
 	c.changeRoutes()
 	c.shellRoutes()
 	c.treeRoutes()
+	c.pictureRoute()
 	c.frameRoutes()
 	c.keyboardRoutes()
 	c.accessRoutes()

@@ -25,6 +25,7 @@ const (
 	catalogueKey  = "catalogueUrl"
 	dialogsKey    = "nativeDialogs"
 	noticesKey    = "notifications"
+	soundsKey     = "sounds"
 	fileMiBKey    = "attachmentFileMiB"
 	callMiBKey    = "attachmentCallMiB"
 	hostsKey      = "downloadHosts"
@@ -131,6 +132,7 @@ func (s *settingsFile) readLocked() (members map[string]json.RawMessage, now Set
 		readMember(members, catalogueKey, &now.CatalogueURL, fitsCatalogue, "an address of http or https, or off"),
 		readChoice(members, dialogsKey, &now.NativeDialogs, dialogChoices()),
 		readFlag(members, noticesKey, &now.Notifications),
+		readFlag(members, soundsKey, &now.Sounds),
 		readMember(members, fileMiBKey, &now.AttachmentFileMiB, fitsIn(mostFileMiB), fmt.Sprintf("a whole number from 1 to %d", mostFileMiB)),
 		readMember(members, callMiBKey, &now.AttachmentCallMiB, fitsIn(mostCallMiB), fmt.Sprintf("a whole number from 1 to %d", mostCallMiB)),
 		readMember(members, hostsKey, &now.DownloadHosts, fitsHosts, "names of hosts with commas between"),

@@ -188,6 +188,12 @@ func TestSettingsOfDialogsAndNotifications(t *testing.T) {
 	if now, err = s.change(SettingsPatch{Notifications: new(true)}); err != nil || now.NativeDialogs != dialogsAlways || !now.Notifications {
 		t.Fatalf("change: got %+v, %v, want always and notifications", now, err)
 	}
+	if now.Sounds {
+		t.Error("sounds: got on, want off until a person switches them on")
+	}
+	if now, err = s.change(SettingsPatch{Sounds: new(true)}); err != nil || !now.Sounds || !now.Notifications {
+		t.Fatalf("change: got %+v, %v, want sounds", now, err)
+	}
 	text := content(t, s)
 	var refused *refusal.Error
 	if _, err := s.change(SettingsPatch{NativeDialogs: new("sometimes")}); !errors.As(err, &refused) || refused.Code != refusedChoice || !refused.Bad || refused.Params["choices"] != "never, unfocused, always" {

@@ -28,6 +28,7 @@ type Settings struct {
 	CatalogueURL           string `json:"catalogueUrl" doc:"Where the registry of agents is, such as a mirror; empty = the public registry, off = none is asked. A change counts from the next start; the variable DESKHAND_CATALOGUE_URL goes before this setting"`
 	NativeDialogs          string `json:"nativeDialogs" enum:"never,unfocused,always" doc:"When a request is also a dialog of the system: while the window is hidden or has not the focus, always, or never"`
 	Notifications          bool   `json:"notifications" doc:"Whether the system notifies of requests while the window has not the focus"`
+	Sounds                 bool   `json:"sounds" doc:"Whether the page plays a short sound when a conversation waits for the person or its turn ends, while nobody looks at the conversation"`
 	AttachmentFileMiB      int    `json:"attachmentFileMiB" doc:"How long a file may be that an agent gives"`
 	AttachmentCallMiB      int    `json:"attachmentCallMiB" doc:"How long all files of one call of an agent may be together"`
 	DownloadHosts          string `json:"downloadHosts" doc:"From which hosts agents may fetch the attachments of a message, with commas between"`
@@ -57,6 +58,7 @@ type SettingsPatch struct {
 	CatalogueURL    *string `json:"catalogueUrl,omitempty" maxLength:"2000" doc:"http or https, off, or empty"`
 	NativeDialogs   *string `json:"nativeDialogs,omitempty" enum:"never,unfocused,always"`
 	Notifications   *bool   `json:"notifications,omitempty"`
+	Sounds          *bool   `json:"sounds,omitempty"`
 
 	AttachmentFileMiB *int    `json:"attachmentFileMiB,omitempty" doc:"1 to 50"`
 	AttachmentCallMiB *int    `json:"attachmentCallMiB,omitempty" doc:"1 to 200"`

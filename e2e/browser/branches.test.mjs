@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { App, Looks } from "./app.mjs";
-import { Desk } from "./desk.mjs";
+import { Desk, until } from "./desk.mjs";
 
 /** An agent that writes the files that its prompt names, and tells what it was given. */
 const writer = `#!/usr/bin/env node
@@ -19,6 +19,8 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
   const text = params.prompt.filter((block) => block.type === "text").map((block) => block.text).join("\\n");
   const said = params.prompt.flatMap((block) => (block.type === "resource" ? [block.resource.text] : [])).join("\\n");
   for (const [, name, content] of text.matchAll(/(\\S+\\.txt)=(\\S+)/g)) fs.writeFileSync(name, content + "\\n");
+  // A prompt that says so waits for a file, so that its turn runs as long as the test wants.
+  while (/ wait$/.test(text) && !fs.existsSync("go")) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
   const answer = "Done: " + text + (said ? "\\n\\nKnown: " + [...said.matchAll(/\\S+\\.txt=\\S+/g)].join(" ") : "");
   send({ method: "session/update", params: { sessionId: params.sessionId, update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text: answer } } } });
   send({ id, result: { stopReason: "end_turn" } });
@@ -67,6 +69,30 @@ test("a message is edited from here: the talk goes on in a branch, files go back
   await app.log.getByText("make a.txt=three").first().waitFor();
   await app.button("Next branch", app.log).click();
   await app.log.getByText("Branch 2 of 2").waitFor();
+
+  // The first message of a branch offers to restore what went back for it, as long as no turn runs.
+  const first = app.log.getByRole("article", { name: "You" }).filter({ hasText: "c.txt=instead" });
+  await first.getByText("2 files are as they were before the message").waitFor();
+  await first.hover();
+  await app.button("Edit from here", first).click();
+  await dialog.getByRole("button", { name: /c\.txt.*Will be deleted/ }).waitFor();
+  await field.fill("make d.txt=another wait");
+  await app.button("Send in a branch", dialog).click();
+  await dialog.waitFor({ state: "detached" });
+  const newest = app.log.getByRole("article", { name: "You" }).filter({ hasText: "d.txt=another" });
+  await newest.getByText("1 file is as it was before the message").waitFor();
+  await newest.getByText("A turn is running in this directory").waitFor();
+  assert.ok(await app.button("Restore files", newest).isDisabled(), "nothing is restored while a turn runs");
+  await looks.at(app.page, "branch-restore");
+  assert.ok(!fs.existsSync(path.join(desk.work, "c.txt")), "c.txt was made after the message");
+  fs.writeFileSync(path.join(desk.work, "go"), "");
+  await app.footers.last().getByText("Done", { exact: true }).waitFor();
+  await until("the files may be restored", () => app.button("Restore files", newest).isEnabled());
+  await app.button("Restore files", newest).click();
+  await newest.getByText("The files are as they were before the edit.").waitFor();
+  assert.equal(read("c.txt"), "instead");
+  assert.equal(read("d.txt"), "another");
+  await looks.at(app.page, "branch-restored");
 
   const entries = await desk.entries(parent.id);
   assert.equal(entries.filter(({ kind }) => kind === "user").length, 3, "the parent has all of its messages");

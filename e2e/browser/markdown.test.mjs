@@ -4,41 +4,10 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { App, Looks } from "./app.mjs";
-import { Desk, until } from "./desk.mjs";
-
-/** An agent that says what a file holds. */
-const reader = (file) => `#!/usr/bin/env node
-const write = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
-const answers = { initialize: { protocolVersion: 1, agentCapabilities: {} }, "session/new": { sessionId: "one" }, "session/prompt": { stopReason: "end_turn" } };
-require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
-  const { id, method } = JSON.parse(line);
-  if (method === "session/prompt") {
-    const text = require("fs").readFileSync(${JSON.stringify(file)}, "utf8");
-    for (const piece of text.match(/[^]{1,40}/gu))
-      write({ method: "session/update", params: { sessionId: "one", update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text: piece } } } });
-  }
-  if (id !== undefined) write({ id, result: answers[method] ?? {} });
-});
-`;
-
-async function said(t, words, options) {
-  const desk = Desk.make(t);
-  const file = path.join(desk.dir, "words.md");
-  const put = (name, text) => {
-    fs.mkdirSync(path.dirname(path.join(desk.work, name)), { recursive: true });
-    fs.writeFileSync(path.join(desk.work, name), text);
-  };
-  put("src/main.go", `package main\n\n${"// words\n".repeat(200)}func theFunction() {}\n`);
-  put("src/a b#c.go", "package main // blanks\n");
-  put("docs/README.md", "# Read\n\nSee [the program](../src/main.go#L203).\n");
-  fs.writeFileSync(file, words(desk.work));
-  desk.agents([{ id: "reader", name: "Reader", command: desk.script("reader.js", reader(file)) }]);
-  await desk.start();
-  const app = await App.open(desk, { agent: "Reader", viewport: { width: 1440, height: 900 }, ...options });
-  await app.turn("Read it to me");
-  return { desk, app, answer: app.log.getByRole("article", { name: "Answer" }) };
-}
+import { Looks } from "./app.mjs";
+import { until } from "./desk.mjs";
+import { picture } from "./picture.mjs";
+import { said } from "./said.mjs";
 
 const many = (work) => `**重要：**请注意，含**「重点」**内容。请看 https://example.com/a。
 
@@ -144,6 +113,44 @@ test("paths in an answer open files at their lines, in the directories of the co
     return panel.getByText("it is here now").first().isVisible();
   });
   assert.ok(asked.every((one) => one.startsWith(`${desk.work}/`)), `nothing outside was asked for: ${asked}`);
+  assert.deepEqual(desk.complaints, []);
+});
+
+const seen = () => `The lamp at night:
+
+![the lamp at night](https://pictures.example/lamp.png)
+
+A picture of this computer: ![inner](https://127.0.0.1/lamp.png), and one without https: ![plain](http://pictures.example/lamp.png).
+`;
+
+test("a picture of the web is fetched when a person asks for it, by the server alone", async (t) => {
+  const { desk, app, answer } = await said(t, seen);
+  const { page } = app;
+  const asked = [];
+  page.on("request", (request) => asked.push(new URL(request.url())));
+  const [lamp, inner] = [answer.locator(".remote").first(), answer.locator(".remote").nth(1)];
+  await lamp.getByRole("button", { name: "Show the picture of pictures.example" }).waitFor();
+  assert.equal(await answer.locator(".remote").count(), 2);
+  assert.match(await lamp.innerText(), /the lamp at night\s+pictures\.example\s+Show picture/);
+  const looks = new Looks();
+  await looks.at(page, "remote-picture");
+  assert.deepEqual(asked.filter(({ pathname }) => pathname === "/client/picture"), [], "nothing is asked for by itself");
+
+  // What leads to this computer is refused by the server itself.
+  await inner.getByRole("button").click();
+  await inner.getByText("127.0.0.1 leads to this computer or a private network").waitFor();
+  await looks.at(page, "remote-picture-refused");
+
+  // The host of the other one is of no network here: its answer is made up, as the server would send it.
+  await page.route("**/client/picture?*", (route) => route.fulfill({ contentType: "image/png", body: picture(320, 120, [226, 176, 70]) }));
+  await lamp.getByRole("button").click();
+  const image = answer.getByRole("img", { name: "the lamp at night" });
+  await image.waitFor();
+  assert.match(await image.getAttribute("src"), /^blob:/);
+  await looks.at(page, "remote-picture-shown");
+  assert.deepEqual(asked.filter(({ protocol, host }) => protocol !== "blob:" && host !== new URL(page.url()).host), [], "the page asks nobody else");
+  looks.done();
+  desk.complaints.splice(0, desk.complaints.length, ...desk.complaints.filter((one) => !/400/.test(one)));
   assert.deepEqual(desk.complaints, []);
 });
 

@@ -711,6 +711,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/picture": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fetch a picture of the web that a person asked to see
+         * @description From https alone, its usual port, and no address of this machine or of a private network. The host learns this machine's address and nothing else. PNG, JPEG, GIF and WebP, at most 10 MiB; a drawing (SVG) is refused.
+         */
+        get: operations["fetchPicture"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/places": {
         parameters: {
             query?: never;
@@ -4418,6 +4438,8 @@ export interface components {
             problem?: string;
             /** @description Whether a directory is looked at before and after each turn, so that the turn can be undone */
             snapshots: boolean;
+            /** @description Whether the page plays a short sound when a conversation waits for the person or its turn ends, while nobody looks at the conversation */
+            sounds: boolean;
             /** @description The name of the font family of the page's texts; empty = the built-in one */
             textFont: string;
             /**
@@ -4473,6 +4495,7 @@ export interface components {
             newWorktree?: boolean;
             notifications?: boolean;
             snapshots?: boolean;
+            sounds?: boolean;
             /** @description The name of one font family, or empty */
             textFont?: string;
             /**
@@ -7626,6 +7649,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FoundPaths"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    fetchPicture: {
+        parameters: {
+            query: {
+                /** @description The address of the picture */
+                address: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The picture */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/gif": string;
+                    "image/jpeg": string;
+                    "image/png": string;
+                    "image/webp": string;
                 };
             };
             /** @description Refused: a problem with a code, and the params of its text */

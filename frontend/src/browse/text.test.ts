@@ -1,26 +1,10 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { draftOf, dropDraft, keepDraft, linesOf, toEdit, toFile } from './text';
+import { draftOf, dropDraft, keepDraft, linesOf } from './text';
 
 afterEach(() => {
   localStorage.clear();
   vi.restoreAllMocks();
 });
-
-test.each(['', 'a', 'a\n', 'a\nb', 'a\r\nb\r\n', '\ufeffa\r\n', '\n\n', '\r\n'])(
-  'a file that was changed and changed back is what it was: %j',
-  (content) => {
-    const edited = toEdit(content);
-    expect(edited?.text).not.toContain('\r');
-    expect(edited && toFile(edited, edited.text)).toBe(content);
-  },
-);
-
-test.each(['a\r\nb\n', 'a\nb\r\n', 'a\rb', 'a\r', '\n\r\n'])(
-  'what would be lost is not changed: %j',
-  (content) => {
-    expect(toEdit(content)).toBeUndefined();
-  },
-);
 
 test('lines are counted as an editor does', () => {
   expect(['', 'a', 'a\n', 'a\nb', 'a\nb\n', '\n\n'].map(linesOf)).toEqual([1, 1, 1, 2, 2, 2]);

@@ -66,3 +66,59 @@ test.each([
   expect((await shown(source)).querySelector('img')).toBeNull();
   expect(asked).toEqual(fetched);
 });
+
+/** Shows a text whose pictures of the web are fetched by fetch. Returns the host and how to end it. */
+function offered(source: string, webPicture: (address: string) => Promise<Blob>) {
+  Object.assign(URL, { createObjectURL: () => 'blob:made', revokeObjectURL: vi.fn() });
+  HTMLImageElement.prototype.decode = () => Promise.resolve();
+  const here: Places = { ...places, webPicture };
+  document.body.innerHTML = rendering(here, () => html(...whole(source).blocks.map(({ token }) => token)));
+  return showPictures(document.body, here);
+}
+
+test('a picture of the web says whose it is, and is fetched when a person asks, once', async () => {
+  const fetch = vi.fn(async () => new Blob([png(3, 2)]));
+  const source = '![the lamp](https://xn--bcher-kva.example/lamp.png?a=b)';
+  const end = offered(source, fetch);
+  await new Promise((done) => setTimeout(done, 20));
+  expect(fetch).not.toHaveBeenCalled();
+  const host = document.querySelector('.remote');
+  expect(host?.querySelector('.host')?.textContent).toBe('xn--bcher-kva.example');
+  expect(host?.querySelector('a')?.textContent).toContain('the lamp');
+  host?.querySelector('button')?.click();
+  await vi.waitFor(() =>
+    expect(document.querySelector('.picture a > img')?.getAttribute('alt')).toBe('the lamp'),
+  );
+  expect(fetch.mock.calls.map(([address]: unknown[]) => address)).toEqual([
+    'https://xn--bcher-kva.example/lamp.png?a=b',
+  ]);
+  expect(document.querySelector('.remote, .picture button')).toBeNull();
+  end();
+  // The part has left the page, and comes back.
+  offered(source, fetch);
+  await vi.waitFor(() => expect(document.querySelector('.picture a > img')).toBeTruthy());
+  expect(fetch).toHaveBeenCalledTimes(1);
+});
+
+test('a picture that is not fetched says why, and can be asked for again', async () => {
+  let well = false;
+  offered('![x](https://example.com/no.png)', () =>
+    well ? Promise.resolve(new Blob([png(60_000, 60_000)])) : Promise.reject(new Error('gone')),
+  );
+  const button = () => document.querySelector<HTMLButtonElement>('.remote button');
+  button()?.click();
+  await vi.waitFor(() =>
+    expect(document.querySelector('.said')?.textContent).toContain('Something went wrong'),
+  );
+  expect(button()?.disabled).toBe(false);
+  well = true;
+  button()?.click();
+  await vi.waitFor(() => expect(document.querySelector('.said')?.textContent).toContain('too many pixels'));
+  expect(document.querySelector('img')).toBeNull();
+});
+
+test.each(['http://example.com/a.png', 'mailto:a@example.com'])('%s is a link as before', (address) => {
+  offered(`![x](${address})`, () => Promise.reject(new Error('asked')));
+  expect(document.querySelector('.remote')).toBeNull();
+  expect(document.querySelector('a')?.getAttribute('href')).toBe(address);
+});

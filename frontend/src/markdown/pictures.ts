@@ -1,10 +1,12 @@
 import { mostPixels } from '../content/blocks';
 import { pixelsIn, pixelsOf } from '../content/pixels';
+import { t } from '../strings/t';
+import { errorText } from '../ui/format';
 import { extras } from './late';
 import type { Places } from './places';
 
-// Shows the pictures of a message: files of the session's directories, and those whose bytes stand in the text. Nothing is fetched from
-// elsewhere. Until a picture is shown, and where it cannot be, its place has a link, or its name.
+// Shows the pictures of a message: files of the session's directories, and those whose bytes stand in the text. What is elsewhere is fetched
+// when a person asks for it, by way of the server. Until a picture is shown, and where it cannot be, its place has a link, or its name.
 
 /** A larger file is not shown. */
 const mostBytes = 16 * 2 ** 20;
@@ -18,6 +20,9 @@ export function showPictures(element: HTMLElement, places: Places | undefined): 
     const address = from.startsWith('data:') ? inText(from) : inFile(from, places, end.signal, made);
     void address.then((source) => put(place, source, end.signal)).catch(() => undefined); // the link stays
   }
+  if (places?.webPicture)
+    for (const place of element.querySelectorAll<HTMLElement>('.picture[data-remote]'))
+      offer(place, places.webPicture, end.signal, made);
   return () => {
     end.abort();
     for (const one of made) URL.revokeObjectURL(one);
@@ -59,4 +64,66 @@ async function put(place: HTMLElement, source: string | undefined, signal: Abort
   await image.decode();
   if (signal.aborted) return;
   (place.querySelector('a') ?? place).replaceChildren(image);
+}
+
+/** The pictures of elsewhere that were asked for: one that leaves the page and comes back is shown without a further question. */
+const asked = new Map<string, Blob>();
+/** The number of those that are kept. */
+const mostAsked = 20;
+
+/** Puts a button beside the name of a picture, which fetches the picture. */
+function offer(
+  place: HTMLElement,
+  fetch: NonNullable<Places['webPicture']>,
+  signal: AbortSignal,
+  made: string[],
+): void {
+  const address = place.dataset['remote'] ?? '';
+  const host = place.querySelector('.host')?.textContent ?? '';
+  const held = asked.get(address);
+  if (held) {
+    void reveal(place, held, signal, made);
+    return;
+  }
+  const button = document.createElement('button');
+  const said = document.createElement('span');
+  button.type = 'button';
+  button.className = 'words';
+  button.textContent = t('remote.show');
+  button.title = t('remote.why', { host });
+  button.setAttribute('aria-label', t('remote.show.of', { host }));
+  said.className = 'said';
+  said.role = 'status';
+  place.append(button, said);
+  signal.addEventListener('abort', () => [button, said].forEach((one) => one.remove()));
+  button.addEventListener('click', async () => {
+    button.disabled = true;
+    said.textContent = t('remote.loading');
+    try {
+      const blob = await fetch(address, signal);
+      asked.set(address, blob);
+      for (const old of asked.keys()) {
+        if (asked.size <= mostAsked) break;
+        asked.delete(old);
+      }
+      if (await reveal(place, blob, signal, made)) [button, said].forEach((one) => one.remove());
+      else said.textContent = t('remote.large');
+    } catch (thrown) {
+      if (signal.aborted) return;
+      said.textContent = errorText(thrown);
+      button.disabled = false;
+    }
+  });
+}
+
+/** Shows a fetched picture in its place. It returns false for one that is too large to be decoded. */
+async function reveal(place: HTMLElement, blob: Blob, signal: AbortSignal, made: string[]): Promise<boolean> {
+  const pixels = await pixelsIn(blob);
+  if (pixels === undefined || pixels > mostPixels || signal.aborted) return false;
+  const source = URL.createObjectURL(blob);
+  made.push(source);
+  await put(place, source, signal);
+  place.classList.remove('remote');
+  place.querySelector('.host')?.remove();
+  return true;
 }

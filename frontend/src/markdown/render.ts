@@ -36,6 +36,16 @@ export function isMath(info: string | undefined): boolean {
 
 const pictureFile = /\.(?:png|jpe?g|gif|webp)$/i;
 const pictureInText = /^data:image\/(?:png|jpeg|gif|webp);base64,/;
+/** Returns the host of an address from which a picture may be fetched, in letters that cannot be taken for others. */
+function hostOf(url: string): string | undefined {
+  try {
+    const { protocol, hostname } = new URL(url);
+    return protocol === 'https:' ? hostname : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Four megabytes in base64, as of the pictures that agents send. */
 const longestPicture = 5_600_000;
 
@@ -51,7 +61,7 @@ function codeBox(info: string | undefined, code: string): string {
   const wrap = hasLongLine(code) ? button('wrap', t('code.wrap'), ` aria-pressed="${wraps()}"`) : '';
   const head = `<div class="code-head"><span>${escape(name)}</span>${wrap}${button('copy', t('code.copy'))}</div>`;
   const coloured = language ? ` data-language="${escape(language)}"` : '';
-  return `<div class="code${name === '' ? ' bare' : ''}">${head}<pre tabindex="0"><code${coloured}>${escape(code)}\n</code></pre></div>`;
+  return `<div class="code${name === '' ? ' bare' : ''}" data-info="${escape(info ?? '')}">${head}<pre tabindex="0"><code${coloured}>${escape(code)}\n</code></pre></div>`;
 }
 
 /** Tells an element whose text goes from right to left, given what it was made of. */
@@ -115,7 +125,7 @@ class SafeRenderer extends Renderer {
 
   /**
    * Images are not loaded from elsewhere, because the author of the text would learn that it was read. pictures.ts shows files and those
-   * whose bytes stand in the text.
+   * whose bytes stand in the text, and one from elsewhere when a person asks for it.
    */
   override image({ href, text }: Tokens.Image): string {
     const url = safeLink(href);
@@ -123,7 +133,12 @@ class SafeRenderer extends Renderer {
       href.length <= longestPicture && pictureInText.test(href) && isBase64(href.replace(pictureInText, ''));
     const name = text || (inText ? '' : href.slice(0, 120));
     const label = escape(name === '' ? t('markdown.picture') : t('markdown.image', { name }));
-    if (url) return `<a href="${escape(url)}" title="${escape(url)}">${label}</a>`;
+    if (url) {
+      const named = `<a href="${escape(url)}" title="${escape(url)}">${label}</a>`;
+      const host = this.places?.webPicture && hostOf(url);
+      if (!host) return named;
+      return `<span class="picture remote" data-remote="${escape(url)}" data-name="${escape(text || t('markdown.picture'))}">${named}<span class="host">${escape(host)}</span></span>`;
+    }
     const link = inText ? label : this.#path(href, label);
     const shown = inText || (link.startsWith('<a') && pictureFile.test(href));
     if (!shown) return link;
@@ -156,12 +171,14 @@ const attributes = [
   'colspan',
   'data-back',
   'data-copy',
+  'data-info',
   'data-language',
   'data-note',
   'data-name',
   'data-noted',
   'data-path',
   'data-picture',
+  'data-remote',
   'data-wrap',
   'dir',
   'href',
@@ -253,12 +270,14 @@ purifier.setConfig({
     'align',
     'colspan',
     'data-back',
+    'data-info',
     'data-language',
     'data-note',
     'data-name',
     'data-noted',
     'data-path',
     'data-picture',
+    'data-remote',
     'dir',
     'rowspan',
     'start',

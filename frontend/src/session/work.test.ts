@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Entry, ToolCall } from '../api/records';
 import { entry, tool } from '../test/records';
 import { plainItem } from '../state/transcript';
-import { beginOf, endOf, folds, lastFailed, summaryOf } from './work';
+import { beginOf, endOf, folds, grouped, lastFailed, summaryOf } from './work';
 
 let seq = 0;
 const item = (part: Partial<Entry>) => plainItem(entry(++seq, part));
@@ -113,4 +113,12 @@ test('a run took as long as its calls were at work: at the same time counts once
     });
   expect(summaryOf([from(10, 14), from(0, 2), from(12, 15), from(13, 14)]).took).toBe(7_000);
   expect(summaryOf([call('read')]).took).toBe(0);
+});
+
+test('calls that name each other, or themselves, are all in the run once', () => {
+  const of = (n: number, parent: string) =>
+    plainItem(entry(n, { kind: 'tool', tool: tool({ toolCallId: `c${n}`, parent }) }));
+  const { roots, inner } = grouped([of(1, 'c2'), of(2, 'c1'), of(3, 'c3'), of(4, 'none'), of(5, 'c2')]);
+  expect(roots.map(({ id }) => id)).toEqual(['e1', 'e3', 'e4']);
+  expect([...inner].map(([id, items]) => [id, items.map((one) => one.id)])).toEqual([['e1', ['e2', 'e5']]]);
 });

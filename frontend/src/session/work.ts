@@ -69,6 +69,43 @@ export function running({ entry: { tool, terminal } }: Item): boolean {
   return terminal?.running ?? ['pending', 'in_progress'].includes(tool?.status ?? '');
 }
 
+/** A run by who did what. */
+export interface Grouped {
+  /** The entries of the agent itself. */
+  roots: readonly Item[];
+  /** The entries of each subagent, by the id of the entry of the agent that started it. Those of its own subagents are among them. */
+  inner: ReadonlyMap<string, readonly Item[]>;
+  /** The entry of the agent that an entry belongs to. */
+  rootOf: (item: Item) => Item;
+}
+
+/** Groups a run by its subagents, which may be at work at the same time. */
+export function grouped(items: readonly Item[]): Grouped {
+  const calls = new Map<string, { item: Item; at: number }>();
+  items.forEach((item, at) => {
+    if (item.entry.tool) calls.set(item.entry.tool.toolCallId, { item, at });
+  });
+  const rootOf = (item: Item): Item => {
+    let root = item;
+    let before = calls.get(item.entry.tool?.toolCallId ?? '')?.at ?? 0;
+    // A subagent's call stands behind the one that started it. Calls that name each other have no way up.
+    for (;;) {
+      const parent = calls.get(root.entry.tool?.parent ?? '');
+      if (!parent || parent.at >= before) return root;
+      before = parent.at;
+      root = parent.item;
+    }
+  };
+  const roots: Item[] = [];
+  const inner = new Map<string, Item[]>();
+  for (const item of items) {
+    const root = rootOf(item);
+    if (root === item) roots.push(item);
+    else inner.set(root.id, [...(inner.get(root.id) ?? []), item]);
+  }
+  return { roots, inner, rootOf };
+}
+
 /** The number of failed calls of a folded run that are visible. */
 export const mostFailed = 5;
 
@@ -78,7 +115,7 @@ export function lastFailed(shown: readonly Item[]): Item[] {
 }
 
 const done = ['read', 'search', 'edit', 'delete', 'move', 'execute', 'fetch'] as const;
-type Done = (typeof done)[number] | 'any';
+type Done = (typeof done)[number] | 'subagent' | 'any';
 /** Kinds whose number is a number of files. */
 const ofFiles: readonly Done[] = ['read', 'edit', 'delete', 'move'];
 
@@ -112,8 +149,10 @@ interface Summary {
 /** Returns a run in words. */
 export function summaryOf(shown: readonly Item[]): Summary {
   const counts = new Map<Done, Set<string>>();
+  const parents = new Set(shown.map(({ entry }) => entry.tool?.parent));
   for (const item of shown) {
-    const kind = kindOf(item);
+    const starts = item.entry.tool && parents.has(item.entry.tool.toolCallId);
+    const kind = starts ? 'subagent' : kindOf(item);
     if (!kind) continue;
     const objects = counts.get(kind) ?? new Set();
     for (const object of objectsOf(item, kind)) objects.add(object);
@@ -121,7 +160,7 @@ export function summaryOf(shown: readonly Item[]): Summary {
   }
   const said: string[] = [];
   let files = false;
-  for (const kind of [...done, 'any'] as const) {
+  for (const kind of [...done, 'subagent', 'any'] as const) {
     const n = counts.get(kind)?.size ?? 0;
     if (n === 0) continue;
     // "Read 4 files, edited 2": the word is said once.

@@ -29,6 +29,7 @@ const usual: Kept = {
   editor: '',
   nativeDialogs: 'unfocused',
   notifications: true,
+  sounds: false,
   path: '/home/ada/.config/deskhand/settings.json',
   snapshots: true,
   textSize: 100,

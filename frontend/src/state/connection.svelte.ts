@@ -224,10 +224,26 @@ export class Connection {
   }
 
   #putSession(session: Session): void {
-    const { conversations, navigation } = this.#to;
+    const { conversations, navigation, preferences } = this.#to;
+    const before = conversations.sessions.get(session.id);
     conversations.put(session);
+    if (preferences.settings?.sounds) void this.#sound(before, session);
     navigation.markRead(session);
     conversations.forgetAway(session.id);
+  }
+
+  /** Tells by a sound what has become of a conversation. Few people want that, so it is loaded when somebody does. */
+  async #sound(before: Session | undefined, session: Session): Promise<void> {
+    const { conversations, navigation, preferences } = this.#to;
+    const { soundOf, tell, play } = await import('./sounds');
+    const sound = soundOf(before, session);
+    if (!sound) return;
+    tell(sound, session, {
+      on: () => preferences.settings?.sounds === true,
+      looksAt: (id) => navigation.looksAt(id),
+      now: (id) => conversations.sessions.get(id),
+      play,
+    });
   }
 
   #removeSession(id: string): void {

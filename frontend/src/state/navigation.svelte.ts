@@ -148,8 +148,17 @@ export class Navigation {
   /** Takes the mark of unread entries from a conversation, when the person looks at it. */
   markRead(session: Session): void {
     if (!session.unread || this.#server.readOnly || document.visibilityState === 'hidden') return;
-    const shown = this.narrow ? this.current?.id === session.id : this.panes.shows(session.id);
-    if (this.view.name === 'session' && shown) void this.#conversations.patch(session.id, { unread: false });
+    if (this.#onScreen(session.id)) void this.#conversations.patch(session.id, { unread: false });
+  }
+
+  #onScreen(session: string): boolean {
+    const shown = this.narrow ? this.current?.id === session : this.panes.shows(session);
+    return this.view.name === 'session' && shown;
+  }
+
+  /** Reports whether the page has the person's attention and shows a conversation. */
+  looksAt(session: string): boolean {
+    return document.visibilityState === 'visible' && document.hasFocus() && this.#onScreen(session);
   }
 
   /** Marks all conversations read that the person looks at. */

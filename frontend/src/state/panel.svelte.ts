@@ -43,6 +43,8 @@ export class PanelState {
   readonly bottom = new BottomState();
   /** The tabs of the side panel. */
   readonly tabs = $derived(tabs.filter((tab) => tab !== 'terminal' || !this.bottom.chosen));
+  /** Counts the files that other parts of the page have written: after each the Files tab looks again. */
+  written = $state(0);
 
   /** Opens the panel at a tab with a request. */
   open(ask: PanelAsk): void {

@@ -5,6 +5,7 @@ import { parse } from 'svelte/compiler';
 import { describe, expect, test } from 'vitest';
 import { agents } from './agents';
 import { answers } from './answers';
+import { applying } from './applying';
 import { attachments } from './attachments';
 import { browse } from './browse';
 import { cards } from './cards';
@@ -35,7 +36,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|attachments|branches|browse|cards|changes|discord|en|equip|head|inspect|keyboard|output|pages|panel|preferences|queue|screens|settings|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|applying|attachments|branches|browse|cards|changes|discord|en|equip|head|inspect|keyboard|output|pages|panel|preferences|queue|screens|settings|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -43,6 +44,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
 const parts = [
   agents,
   answers,
+  applying,
   attachments,
   browse,
   cards,

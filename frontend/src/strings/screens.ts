@@ -432,6 +432,12 @@ export const screens = {
   'settings.beside.dialogs.unfocused': 'While the window is hidden or another one has the focus',
   'settings.beside.notifications':
     'System notification while the window is hidden or another one has the focus',
+  'settings.sounds': 'Sound',
+  'settings.sounds.about':
+    'One sound when an agent asks, another when a turn ends. Not while you look at that conversation.',
+  'settings.sounds.on': 'Play a sound when a conversation waits for you, or its turn ends',
+  'settings.sounds.silent': 'This page may not play sounds: look at the permissions of the browser.',
+  'settings.sounds.try': 'Try it',
   'settings.catalogue': 'Agent catalogue',
   'settings.catalogue.about':
     'Once a day Deskhand asks the public registry which agents and versions there are. Enter the address of a mirror to ask that instead, or off to ask nobody. A change takes effect at the next start.',

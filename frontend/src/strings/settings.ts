@@ -107,7 +107,7 @@ export const settings = {
     'general default agent worktree editor command enter queue steer interrupt follow-up undo snapshot memory budget sleep',
   'settings.find.keyboard': 'keyboard keys shortcuts bindings hotkey',
   'settings.find.mcp': 'mcp servers tools programs import',
-  'settings.find.notifications': 'notifications dialogs alerts',
+  'settings.find.notifications': 'notifications dialogs alerts sound',
   'settings.find.permissions': 'permissions rules allow deny approve simulator',
   'settings.find.places': 'places remote runtime sandbox server',
   'settings.find.skills': 'skills sources folders repositories SKILL.md',

@@ -1,5 +1,6 @@
 import type { agents } from './agents';
 import type { answers } from './answers';
+import type { applying } from './applying';
 import type { attachments } from './attachments';
 import type { browse } from './browse';
 import type { cards } from './cards';
@@ -29,6 +30,7 @@ export type Key =
   | keyof typeof en
   | keyof typeof agents
   | keyof typeof answers
+  | keyof typeof applying
   | keyof typeof attachments
   | keyof typeof browse
   | keyof typeof cards

@@ -26,6 +26,8 @@ export const work = {
   'work.search.more': 'searched {n}',
   'work.search.one': 'searched {n} time',
   'work.search.other': 'searched {n} times',
+  'work.subagent.one': 'ran {n} subagent',
+  'work.subagent.other': 'ran {n} subagents',
   'work.steps.one': '{n} step',
   'work.steps.other': '{n} steps',
 } as const;

@@ -118,3 +118,53 @@ test('an entry that was looked for opens the run, even one that somebody has fol
   flushSync();
   expect(shown()).toEqual([]);
 });
+
+/** A run with two subagents at the same time, whose calls come in turns. */
+function withSubagents(status: ToolCall['status']) {
+  const of = (seq: number, part: Partial<ToolCall>) =>
+    plainItem(entry(seq, { kind: 'tool', tool: tool({ toolCallId: `c${seq}`, kind: 'read', ...part }) }));
+  return [
+    of(1, { kind: 'think', title: 'Read the tests', status }),
+    of(2, { kind: 'think', title: 'Read the docs', status }),
+    of(3, { parent: 'c1' }),
+    of(4, { parent: 'c2' }),
+    of(5, { parent: 'c1' }),
+    of(6, { parent: 'c5', status: 'failed' }),
+    of(7, {}),
+  ];
+}
+const heads = () =>
+  [...document.querySelectorAll('.head')].map(({ textContent }) => textContent.replace(/\s+/g, ' ').trim());
+
+test('each subagent has a row with its own calls, of which the newest are visible while it is at work', () => {
+  const props = show(withSubagents('in_progress'), { live: true });
+  expect(heads()).toEqual([
+    'Read 4 files, ran 3 subagents 1 failed',
+    'Read the tests Read 2 files, ran 1 subagent running',
+    'Read the docs Read 1 file running',
+  ]);
+  expect(shown()).toEqual(['e3', 'e5', 'e6', 'e4', 'e7']);
+  props.items = withSubagents('completed');
+  props.live = props.last = false;
+  flushSync();
+  expect(shown()).toEqual(['e6']); // a failed one stays in sight
+
+  click('.toggle');
+  expect(heads().slice(1)).toEqual([
+    'Read the tests Read 2 files, ran 1 subagent 1 failed',
+    'Read the docs Read 1 file',
+  ]);
+  expect(shown()).toEqual(['e7']);
+  (document.querySelectorAll('.toggle')[1] as HTMLElement).click();
+  flushSync();
+  expect(shown()).toEqual(['e1', 'e3', 'e5', 'e6', 'e7']);
+});
+
+test('what a subagent waits for is visible, and what was looked for in it opens it', () => {
+  const props = show(withSubagents('completed'), { waits: (item: Item) => item.id === 'e4' });
+  click('.toggle');
+  expect(shown()).toEqual(['e4', 'e7']);
+  props.found = 'e3';
+  flushSync();
+  expect(shown()).toEqual(['e1', 'e3', 'e5', 'e6', 'e4', 'e7']);
+});

@@ -1,5 +1,5 @@
-import type { Client } from '../api/client';
-import { addressOf } from '../api/route';
+import type { Client } from './client';
+import { addressOf } from './route';
 
 /** Returns the address of a file's content. */
 export const filePath = (id: string, path: string, download = false) =>

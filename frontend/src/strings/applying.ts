@@ -1,0 +1,25 @@
+/** The texts of blocks of code that name a file: opening it, and writing the block into it. */
+export const applying = {
+  'apply.apply': 'Apply',
+  'apply.applied': 'Applied',
+  'apply.cancel': 'Cancel',
+  'apply.changed': 'The file has changed since you looked. This is the difference now.',
+  'apply.close': 'Close',
+  'apply.create': 'Create file',
+  'apply.created': 'Created',
+  'apply.ends': 'The lines of {name} end in more than one way, so it is not changed from here.',
+  'apply.most':
+    'Most of the file goes: {gone} of its {all} lines. Check that the block is the whole file and no part of it.',
+  'apply.new': 'New file',
+  'apply.new.stays': 'There is no such file yet. Once created it stays until you delete it yourself.',
+  'apply.no_text': '{name} is no text, or larger than 1 MiB, so it is not changed from here.',
+  'apply.of': 'Apply to {name}',
+  'apply.reading': 'Reading the file…',
+  'apply.same': '{name} is like this already.',
+  'apply.title.new': 'Create {name}',
+  'apply.undo': 'Undo',
+  'apply.undo.of': 'Undo the change to {name}',
+  'apply.undone': 'Put back',
+  'apply.whole': 'The block takes the place of the whole file. You can undo it while this page is open.',
+  'apply.writing': 'Writing…',
+};
