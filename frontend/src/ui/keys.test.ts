@@ -18,7 +18,10 @@ import {
 const press = (code: string, init: KeyboardEventInit = {}) =>
   commandOf(new KeyboardEvent('keydown', { code, ...init }));
 const take = (...bindings: Binding[]) => takeKeyboard({ path: '', version: '', bindings });
-afterEach(() => take());
+afterEach(() => {
+  take();
+  document.body.replaceChildren(); // other files of tests have the same page
+});
 
 test('keys lead to commands, with the modifiers exactly', () => {
   expect(press('KeyN', { ctrlKey: true })).toBe('new');
