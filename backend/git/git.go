@@ -1,5 +1,5 @@
 // Package git runs the system's git for the whole program: no other package starts git. No git of this package runs a program that a
-// repository brings along. Hooks, file watchers, pagers and editors are off in every run, and so are aliases, since only the product's
+// repository brings along, but for hooks that a person has approved: see [Command.Hooks]. Otherwise hooks, file watchers, pagers and editors are off in every run, and so are aliases, since only the product's
 // commands can be run. Programs in a repository's own configuration (filters, fetchers of missing objects, password helpers) are replaced
 // by the programs that the person has configured for all repositories, or by nothing, before each run in somebody's repository: see
 // [Command.Whose].
@@ -68,6 +68,8 @@ type Command struct {
 	Config   []string // further settings, NAME=VALUE, which override all others; no name contains a "="
 	Fetch    string   // protocols for Fetching and Theirs, in the form of GIT_ALLOW_PROTOCOL; "" = none
 	Patterns bool     // paths in Args are patterns instead of names
+	Person   bool     // of Theirs: commits have the name and the address that git is configured with, instead of ours
+	Hooks    bool     // of Theirs: the repository's hooks run. The caller has made sure that a person has approved them as they are now
 
 	Args []string // a git command and its arguments
 	In   []byte
@@ -82,9 +84,9 @@ const Safe = "file:http:https:ssh"
 // may be an alias.
 func commands() []string {
 	return []string{
-		"add", "cat-file", "check-attr", "check-ignore", "check-ref-format", "commit-tree", "config", "diff-tree", "fast-import", "fetch",
-		"for-each-ref", "gc", "hash-object", "init", "ls-files", "ls-remote", "ls-tree", "mktree", "read-tree", "reflog", "rev-list", "rev-parse",
-		"show-ref", "status", "symbolic-ref", "update-index", "update-ref", "version", "worktree", "write-tree",
+		"add", "cat-file", "check-attr", "check-ignore", "check-ref-format", "commit", "commit-tree", "config", "diff-tree", "fast-import", "fetch",
+		"for-each-ref", "gc", "hash-object", "init", "ls-files", "ls-remote", "ls-tree", "mktree", "push", "read-tree", "reflog", "rev-list", "rev-parse",
+		"show-ref", "status", "symbolic-ref", "update-index", "update-ref", "var", "version", "worktree", "write-tree",
 	}
 }
 
@@ -104,7 +106,10 @@ func Run(ctx context.Context, processes *proxy.Set, c Command) error {
 			return err
 		}
 		instead = c.instead(list)
-		if fetches := slices.ContainsFunc(foreign(list), Setting.fetches); fetches {
+		if c.Hooks {
+			instead = slices.DeleteFunc(instead, func(set [2]string) bool { return strings.EqualFold(set[0], hooksPath) })
+		}
+		if slices.ContainsFunc(foreign(list), func(s Setting) bool { return s.reaches(c.Args[0] == "push") }) {
 			c.Fetch = ""
 		}
 	}
@@ -118,7 +123,9 @@ func (c Command) run(ctx context.Context, processes *proxy.Set, program string, 
 	}
 	var args []string
 	for _, s := range slices.Concat(always(), c.Config) {
-		args = append(args, "-c", s)
+		if !c.Hooks || !strings.HasPrefix(s, hooksPath+"=") {
+			args = append(args, "-c", s)
+		}
 	}
 	cmd := proxy.Command{Path: program, Args: append(args, c.Args...), Env: c.environ(instead), Dir: c.Dir}
 	ran, err := processes.Run(ctx, cmd, c.In, read)
@@ -133,11 +140,14 @@ func (c Command) run(ctx context.Context, processes *proxy.Set, program string, 
 	return nil
 }
 
+// hooksPath is the setting that says where hooks are.
+const hooksPath = "core.hooksPath"
+
 // always returns the settings of every run: git starts no unrequested program, and does no extra work. The environment of git passes the
 // settings on to every git below.
 func always() []string {
 	return []string{
-		"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.untrackedCache=false", "core.pager=cat", "core.editor=:", "sequence.editor=:",
+		hooksPath + "=" + os.DevNull, "core.fsmonitor=false", "core.untrackedCache=false", "core.pager=cat", "core.editor=:", "sequence.editor=:",
 		"core.alternateRefsCommand=:", "core.quotePath=false", "core.longpaths=true", "core.fsyncMethod=batch", "gc.auto=0", "gc.autoDetach=false",
 		"maintenance.auto=false", "fetch.recurseSubmodules=false", "fetch.writeCommitGraph=false", "transfer.bundleURI=false", "submodule.recurse=false",
 		// To inspect a submodule, git starts another git with the submodule's configuration.
@@ -165,8 +175,12 @@ func (c Command) environ(instead [][2]string) []string {
 	const we = "Deskhand" // author of automatic commits, for a repository without a name
 	env = append(
 		env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:",
-		"GIT_AUTHOR_NAME="+we, "GIT_AUTHOR_EMAIL=deskhand@localhost", "GIT_COMMITTER_NAME="+we, "GIT_COMMITTER_EMAIL=deskhand@localhost",
 	)
+	if !c.Person {
+		env = append(
+			env, "GIT_AUTHOR_NAME="+we, "GIT_AUTHOR_EMAIL=deskhand@localhost", "GIT_COMMITTER_NAME="+we, "GIT_COMMITTER_EMAIL=deskhand@localhost",
+		)
+	}
 	switch c.Whose {
 	case Ours:
 		env = append(

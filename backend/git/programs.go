@@ -206,10 +206,10 @@ func read(ctx context.Context, processes *proxy.Set, c Command) ([]Setting, erro
 	return list, err
 }
 
-// fetches reports whether a setting's program fetches objects, and no other setting can replace the program.
-func (s Setting) fetches() bool {
+// reaches reports whether a setting's program takes part in a fetch or a push, and no other setting can replace the program.
+func (s Setting) reaches(push bool) bool {
 	section, _, name := s.parts()
-	return section == "remote" && name != "receivepack"
+	return section == "remote" && (push || name != "receivepack")
 }
 
 // instead returns settings that replace programs which must not run.

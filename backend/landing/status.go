@@ -1,0 +1,243 @@
+package landing
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Status is the state of a session's repository: what is in no commit yet, and where the branch stands.
+type Status struct {
+	Repository string   `json:"repository" doc:"Worktree that contains the session's directory"`
+	Branch     string   `json:"branch,omitempty" doc:"Absent where no branch is checked out"`
+	Head       string   `json:"head,omitempty" doc:"Commit that is checked out; absent before the first"`
+	Subject    string   `json:"subject,omitempty" doc:"First line of that commit's message"`
+	Upstream   string   `json:"upstream,omitempty" doc:"Branch that the branch follows, such as origin/main"`
+	Ahead      int      `json:"ahead" doc:"Number of commits that the upstream does not have; without an upstream, that no remote has"`
+	Behind     int      `json:"behind" doc:"Number of commits of the upstream that the branch does not have, as of the last fetch"`
+	Remotes    []string `json:"remotes" doc:"Names of the remotes; the one that a push goes to comes first"`
+	Author     string   `json:"author,omitempty" doc:"Name and address that a commit gets; absent where git does not know them"`
+	Unfinished string   `json:"unfinished,omitempty" enum:"merge,rebase,cherry-pick,revert,bisect,am" doc:"Operation of git that waits for its end"`
+	Hooks      []string `json:"hooks" doc:"Names of the programs that git would run for a commit or a push and that nobody has approved here"`
+	Message    string   `json:"message" doc:"Proposal for the message of a commit"`
+	Files      []File   `json:"files"`
+}
+
+// File is a file that differs from the commit that is checked out.
+type File struct {
+	Path   string `json:"path" doc:"Relative to the repository, with slashes"`
+	Was    string `json:"was,omitempty" doc:"Earlier path of a renamed file"`
+	Kind   string `json:"kind" enum:"added,modified,deleted,renamed,type,conflict" doc:"Added: also files that git does not track yet"`
+	Staged string `json:"staged,omitempty" enum:"all,part" doc:"What of the change the person has staged; absent: nothing"`
+}
+
+// Status returns the state of a session's repository.
+func (l *Library) Status(ctx context.Context, id string) (Status, error) {
+	p, err := l.open(ctx, id)
+	if err != nil {
+		return Status{}, err
+	}
+	return l.status(ctx, p)
+}
+
+func (l *Library) status(ctx context.Context, p place) (Status, error) {
+	said, err := l.records(ctx, p, run{config: []string{"status.renames=true"}}, "status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all")
+	if err != nil {
+		return Status{}, l.refused(err)
+	}
+	s := Status{Repository: p.top, Unfinished: unfinished(p.gitDir), Message: proposal(p.session)}
+	s.read(said)
+	if s.Remotes, err = l.remotes(ctx, p, s.Branch); err != nil {
+		return Status{}, err
+	}
+	if s.Author, err = l.author(ctx, p); err != nil {
+		return Status{}, err
+	}
+	if s.Head != "" {
+		if s.Subject, err = l.subject(ctx, p); err != nil {
+			return Status{}, err
+		}
+	}
+	if s.Upstream == "" && s.Head != "" && len(s.Remotes) > 0 {
+		count, err := l.say(ctx, p, run{}, "rev-list", "--count", "HEAD", "--not", "--remotes")
+		if err != nil {
+			return Status{}, err
+		}
+		s.Ahead, _ = strconv.Atoi(count) // a text that is no number stands for none
+	}
+	s.Hooks, err = l.unapproved(ctx, p)
+	return s, err
+}
+
+// read takes the state from the records of git status.
+func (s *Status) read(records []string) {
+	s.Files = []File{}
+	for i := 0; i < len(records); i++ {
+		line := records[i]
+		switch {
+		case strings.HasPrefix(line, "# "):
+			s.header(line[2:])
+		case strings.HasPrefix(line, "1 "):
+			const fields = 9
+			if f := strings.SplitN(line, " ", fields); len(f) == fields {
+				s.Files = append(s.Files, File{Path: f[8], Kind: kindOf(f[1]), Staged: stagedOf(f[1])})
+			}
+		case strings.HasPrefix(line, "2 "): // its earlier path is the next record
+			const fields = 10
+			if f := strings.SplitN(line, " ", fields); len(f) == fields && i+1 < len(records) {
+				file := File{Path: f[9], Kind: "renamed", Staged: stagedOf(f[1])}
+				if f[8] != "" && f[8][0] == 'C' {
+					file.Kind = "added"
+				} else {
+					file.Was = records[i+1]
+				}
+				s.Files = append(s.Files, file)
+			}
+			i++
+		case strings.HasPrefix(line, "u "):
+			const fields = 11
+			if f := strings.SplitN(line, " ", fields); len(f) == fields {
+				s.Files = append(s.Files, File{Path: f[10], Kind: "conflict"})
+			}
+		case strings.HasPrefix(line, "? "):
+			s.Files = append(s.Files, File{Path: line[2:], Kind: "added"})
+		}
+	}
+	slices.SortFunc(s.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// header takes one of the lines about the branch.
+func (s *Status) header(line string) {
+	name, value, _ := strings.Cut(line, " ")
+	switch {
+	case name == "branch.oid" && value != "(initial)":
+		s.Head = value
+	case name == "branch.head" && value != "(detached)":
+		s.Branch = value
+	case name == "branch.upstream":
+		s.Upstream = value
+	case name == "branch.ab":
+		ahead, behind, _ := strings.Cut(value, " ")
+		s.Ahead, _ = strconv.Atoi(strings.TrimPrefix(ahead, "+"))
+		s.Behind, _ = strconv.Atoi(strings.TrimPrefix(behind, "-"))
+	}
+}
+
+// kindOf returns the kind of a change by the two letters of git status, the index's and the worktree's.
+func kindOf(letters string) string {
+	switch {
+	case strings.Contains(letters, "D") && letters[0] != 'A':
+		return "deleted"
+	case strings.Contains(letters, "A"):
+		return "added"
+	case strings.Contains(letters, "T"):
+		return "type"
+	}
+	return "modified"
+}
+
+func stagedOf(letters string) string {
+	switch {
+	case letters[0] == '.':
+		return ""
+	case letters[1] == '.':
+		return "all"
+	}
+	return "part"
+}
+
+// unfinished returns the operation of git that waits for its end in a git directory.
+func unfinished(gitDir string) string {
+	for _, row := range [][2]string{
+		{"rebase-merge", "rebase"}, {"rebase-apply/applying", "am"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"},
+		{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"},
+	} {
+		if _, err := os.Lstat(filepath.Join(gitDir, filepath.FromSlash(row[0]))); err == nil {
+			return row[1]
+		}
+	}
+	return ""
+}
+
+// remotes returns the remotes, first the one that a push of a branch goes to where git's configuration chooses one.
+func (l *Library) remotes(ctx context.Context, p place, branch string) ([]string, error) {
+	said, err := l.records(ctx, p, run{}, "config", "--null", "--get-regexp", `^(remote\..*\.url|remote\.pushdefault|branch\..*\.(push)?remote)$`)
+	if err != nil && !failedWith(err, "") {
+		return nil, l.refused(err)
+	}
+	names, chosen := []string{}, map[string]string{}
+	for _, record := range said {
+		key, value, _ := strings.Cut(record, "\n")
+		if name, is := strings.CutPrefix(key, "remote."); is && strings.HasSuffix(name, ".url") {
+			if name = strings.TrimSuffix(name, ".url"); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+			continue
+		}
+		chosen[key] = value
+	}
+	for _, name := range []string{chosen["branch."+branch+".pushremote"], chosen["remote.pushdefault"], chosen["branch."+branch+".remote"], "origin"} {
+		if i := slices.Index(names, name); i >= 0 {
+			return append([]string{name}, slices.Delete(names, i, i+1)...), nil
+		}
+	}
+	return names, nil
+}
+
+// author returns the name and the address that a commit gets, or "".
+func (l *Library) author(ctx context.Context, p place) (string, error) {
+	said, err := l.say(ctx, p, run{person: true, config: []string{"user.useConfigOnly=false"}}, "var", "GIT_AUTHOR_IDENT")
+	if i := strings.LastIndex(said, ">"); i >= 0 {
+		return said[:i+1], err
+	}
+	return "", err
+}
+
+// subject returns the first line of the message of the commit that is checked out.
+func (l *Library) subject(ctx context.Context, p place) (string, error) {
+	lines, err := l.lines(ctx, p, run{}, "cat-file", "commit", "HEAD")
+	if err != nil {
+		return "", l.refused(err)
+	}
+	i := slices.Index(lines, "")
+	if i < 0 || i+1 >= len(lines) {
+		return "", nil
+	}
+	return lines[i+1], nil
+}
+
+// unapproved returns the names of the programs that git would run and that nobody has approved.
+func (l *Library) unapproved(ctx context.Context, p place) ([]string, error) {
+	hooks, err := l.deps.Hooks(ctx, p.session.Cwd)
+	names := []string{}
+	for _, h := range hooks {
+		if !h.Approved {
+			names = append(names, h.Name)
+		}
+	}
+	return names, err
+}
+
+// proposal returns a message for a commit of a session's work: the newest prompt's first sentence as the subject.
+func proposal(s Session) string {
+	text := strings.TrimSpace(s.Prompt)
+	if text == "" {
+		text = s.Title
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	line = strings.TrimSpace(line)
+	if i := strings.IndexAny(line, ".!?"); i > 0 && (i+1 == len(line) || line[i+1] == ' ') {
+		line = line[:i]
+	}
+	const most = 72
+	if letters := []rune(line); len(letters) > most {
+		line = string(letters[:most])
+		if i := strings.LastIndexByte(line, ' '); i > 0 {
+			line = line[:i]
+		}
+	}
+	return line
+}
