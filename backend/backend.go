@@ -360,6 +360,7 @@ func (b *Backend) clientHandler() http.Handler {
 		Undo:           b.client.Undo(),
 		Shells:         b.client.Shells(),
 		Worktrees:      b.client.Worktrees(),
+		Landing:        b.client.Landing(),
 		Attachments:    b.client.Attachments(),
 		Workspaces:     b.client.Workspaces(),
 		Launch:         b.client.Launch(),

@@ -21,6 +21,7 @@ import (
 	"deskhand/backend/export"
 	"deskhand/backend/files"
 	"deskhand/backend/inspect"
+	"deskhand/backend/landing"
 	"deskhand/backend/launch"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/pictures"
@@ -55,6 +56,7 @@ type ClientConfig struct {
 	Undo           *undo.Library
 	Maintenance    *maintenance.Maintainer
 	Worktrees      *worktrees.Library
+	Landing        *landing.Library
 	Shells         *shells.Library
 	Agents         *agents.Catalogue
 	Roster         *roster.Agents                            // the agents as people administer them

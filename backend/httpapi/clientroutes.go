@@ -75,6 +75,7 @@ func (c *Client) routes() {
 	c.keyboardRoutes()
 	c.accessRoutes()
 	c.worktreeRoutes()
+	c.landingRoutes()
 }
 
 // describe completes the library's document: who may call, at which address, and that every call may be refused.

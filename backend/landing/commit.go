@@ -37,7 +37,7 @@ type Committed struct {
 // gets the committed files. A Deskhand that ends in between leaves a commit, and an index that shows its files as changed and staged back;
 // the files themselves are untouched.
 func (l *Library) Commit(ctx context.Context, id string, c CommitRequest) (Committed, error) {
-	if err := l.deps.Write(); err != nil {
+	if err := l.deps.Writable(); err != nil {
 		return Committed{}, err
 	}
 	p, err := l.open(ctx, id)
@@ -78,7 +78,7 @@ func (l *Library) Commit(ctx context.Context, id string, c CommitRequest) (Commi
 }
 
 // check returns the paths of the files to commit, with the earlier paths of renamed ones, or why there can be no such commit.
-func (s *Status) check(c CommitRequest) ([]string, error) {
+func (s *RepositoryStatus) check(c CommitRequest) ([]string, error) {
 	switch {
 	case strings.TrimSpace(c.Message) == "":
 		return nil, refusal.Bad(refusedMessage)
@@ -95,7 +95,7 @@ func (s *Status) check(c CommitRequest) ([]string, error) {
 	}
 	var paths []string
 	for _, path := range c.Paths {
-		i := slices.IndexFunc(s.Files, func(f File) bool { return f.Path == path })
+		i := slices.IndexFunc(s.Files, func(f UncommittedFile) bool { return f.Path == path })
 		if i < 0 {
 			return nil, &refusal.Error{Code: refusedFile, Params: map[string]string{"path": path}}
 		}

@@ -31,27 +31,20 @@ const (
 
 // Session is what a Library knows of a session.
 type Session struct {
-	Cwd    string
-	Local  bool   // runs on this machine
-	Title  string // "" until the first prompt names the session
-	Prompt string // the newest message of the person
-}
-
-// Hook is a program that git would run, as package launch knows it.
-type Hook struct {
-	Name     string
-	Approved bool
+	Cwd   string
+	Local bool   // runs on this machine
+	Title string // "" until the first prompt names the session
 }
 
 // Deps are the parts of the program that a Library uses.
 type Deps struct {
-	Beside  *proxy.Set                                            // shares its watchdog and ledger with git's processes
-	Environ func(context.Context) []string                        // the environment of git, in which git is searched for, too
-	Find    func(ctx context.Context, id string) (Session, error) // finds a session
-	Hooks   func(ctx context.Context, dir string) ([]Hook, error) // the programs that git would run in a directory
-	Clean   func(text string) string                              // takes secrets out of a text
-	Write   func() error                                          // refuses a change of data that a newer version has written
-	Logger  *slog.Logger
+	Beside     *proxy.Set                                              // shares its watchdog and ledger with git's processes
+	Environ    func(context.Context) []string                          // the environment of git, in which git is searched for, too
+	Find       func(ctx context.Context, id string) (Session, error)   // finds a session
+	Unapproved func(ctx context.Context, dir string) ([]string, error) // names the programs that git would run in a directory and that nobody has approved
+	Clean      func(text string) string                                // takes secrets out of a text
+	Writable   func() error                                            // refuses a change of data that a newer version has written
+	Logger     *slog.Logger
 }
 
 // Library looks at repositories, commits and pushes. A Library may be used by any goroutine.

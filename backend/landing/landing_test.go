@@ -24,7 +24,7 @@ type bench struct {
 	root    string
 	repo    string
 	session landing.Session
-	hooks   []landing.Hook
+	hooks   []string // that nobody has approved
 }
 
 const id = "session"
@@ -40,7 +40,7 @@ func set(t testing.TB) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, root: root, repo: filepath.Join(root, "app")}
-	b.session = landing.Session{Cwd: b.repo, Local: true, Title: "The shop", Prompt: "Mend the total. It is wrong from 100 on.\nSee the README."}
+	b.session = landing.Session{Cwd: b.repo, Local: true, Title: "Mend the total. It is wrong from 100 on."}
 	b.Library, err = landing.Open(t.Context(), landing.Deps{
 		Beside: processes, Logger: slog.New(slog.DiscardHandler),
 		Environ: func(context.Context) []string { return b.env() },
@@ -50,9 +50,9 @@ func set(t testing.TB) *bench {
 			}
 			return b.session, nil
 		},
-		Hooks: func(context.Context, string) ([]landing.Hook, error) { return b.hooks, nil },
-		Clean: func(text string) string { return strings.ReplaceAll(text, "hunter2", "•••") },
-		Write: func() error { return nil },
+		Unapproved: func(context.Context, string) ([]string, error) { return b.hooks, nil },
+		Clean:      func(text string) string { return strings.ReplaceAll(text, "hunter2", "•••") },
+		Writable:   func() error { return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func (b *bench) leave(files ...string) {
 	}
 }
 
-func (b *bench) look() landing.Status {
+func (b *bench) look() landing.RepositoryStatus {
 	b.t.Helper()
 	s, err := b.Status(b.t.Context(), id)
 	if err != nil {
@@ -141,7 +141,7 @@ func (b *bench) hook(name, text string) {
 	}
 }
 
-func files(s landing.Status) (list []string) {
+func files(s landing.RepositoryStatus) (list []string) {
 	for _, f := range s.Files {
 		list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", f.Kind, f.Path, f.Was, f.Staged)))
 	}
@@ -259,7 +259,7 @@ func TestCommitRunsApprovedHooksAlone(t *testing.T) {
 	b.hook("pre-commit", "echo ran >>../ran; echo 'the linter has findings' >&2; test ! -f ../fail")
 	b.hook("commit-msg", "echo checked >>../ran")
 	b.leave("total.sh", "changed\n")
-	b.hooks = []landing.Hook{{Name: ".git/hooks/pre-commit"}, {Name: ".git/hooks/commit-msg", Approved: true}}
+	b.hooks = []string{".git/hooks/pre-commit"}
 	_, err := b.commit(landing.CommitRequest{Paths: []string{"total.sh"}, Message: "m"})
 	if got := refused(t, "Commit with a hook that nobody has approved", err, "landing.hooks").Params["names"]; got != ".git/hooks/pre-commit" {
 		t.Fatalf("names of the hooks: got %q, want the one that is not approved", got)
@@ -272,7 +272,7 @@ func TestCommitRunsApprovedHooksAlone(t *testing.T) {
 	if _, err := os.Lstat(ran); err == nil {
 		t.Fatal("a hook ran in a commit without hooks")
 	}
-	b.hooks[0].Approved = true
+	b.hooks = nil
 	b.leave("total.sh", "changed again\n")
 	b.committed(landing.CommitRequest{Paths: []string{"total.sh"}, Message: "with"})
 	if got, _ := os.ReadFile(ran); string(got) != "ran\nchecked\n" {
@@ -392,13 +392,47 @@ func TestPushStartsNoProgramOfTheRepository(t *testing.T) {
 	b.git(b.root, "init", "--quiet", "--bare", "origin.git")
 	b.git(b.repo, "config", "remote.origin.receivepack", "touch ran; git-receive-pack")
 	b.hook("pre-push", "touch ran")
-	b.hooks = []landing.Hook{{Name: ".git/hooks/pre-push"}}
+	b.hooks = []string{".git/hooks/pre-push"}
 	_, err = b.Push(t.Context(), id, landing.PushRequest{})
 	refused(t, "Push with a hook that nobody has approved", err, "landing.hooks")
 	_, err = b.Push(t.Context(), id, landing.PushRequest{NoHooks: true})
 	refused(t, "Push by a program of the repository", err, "landing.programs")
 	if _, err := os.Lstat(filepath.Join(b.repo, "ran")); err == nil {
 		t.Fatal("a program of the repository ran")
+	}
+}
+
+func TestFileReturnsBothVersions(t *testing.T) {
+	b := set(t)
+	b.leave("total.sh", "one\nthree\n", "new.txt", "new\n", "picture.bin", "a\x00b", "long.txt", strings.Repeat("x", 1<<20+1))
+	b.git(b.repo, "mv", "old.txt", "renamed.txt")
+	if err := os.Remove(filepath.Join(b.repo, "gone.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(b.repo, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"total.sh": `"one\ntwo\n" "one\nthree\n" `, "new.txt": `- "new\n" `, "gone.txt": `"gone\n" - `, "renamed.txt": `"a\nb\nc\nd\n" "a\nb\nc\nd\n" `,
+		"picture.bin": "- - binary", "long.txt": "- - large", "link": `- "/etc/passwd" `,
+	} {
+		v, err := b.File(t.Context(), id, path)
+		if err != nil {
+			t.Fatalf("File(%q): got error %v, want none", path, err)
+		}
+		text := func(s *string) string {
+			if s == nil {
+				return "-"
+			}
+			return fmt.Sprintf("%q", *s)
+		}
+		if got := text(v.Before) + " " + text(v.After) + " " + v.Hidden; got != want {
+			t.Errorf("File(%q): got %s, want %s", path, got, want)
+		}
+	}
+	for _, path := range []string{"sub/deep.txt", "../app/total.sh", "/etc/passwd", ""} {
+		_, err := b.File(t.Context(), id, path)
+		refused(t, fmt.Sprintf("File(%q)", path), err, "landing.file")
 	}
 }
 

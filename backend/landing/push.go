@@ -24,7 +24,7 @@ type Pushed struct {
 // Push sends the branch that is checked out to a remote, and has the branch follow the one there. Push replaces nothing on the remote: where
 // the remote has commits that are not here, the push is refused.
 func (l *Library) Push(ctx context.Context, id string, r PushRequest) (Pushed, error) {
-	if err := l.deps.Write(); err != nil {
+	if err := l.deps.Writable(); err != nil {
 		return Pushed{}, err
 	}
 	p, err := l.open(ctx, id)
@@ -57,7 +57,7 @@ func (l *Library) Push(ctx context.Context, id string, r PushRequest) (Pushed, e
 }
 
 // target returns the remote to push to, or why there can be no push.
-func (s *Status) target(r PushRequest) (string, error) {
+func (s *RepositoryStatus) target(r PushRequest) (string, error) {
 	remote := r.Remote
 	if remote == "" && len(s.Remotes) > 0 {
 		remote = s.Remotes[0]

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Status is the state of a session's repository: what is in no commit yet, and where the branch stands.
-type Status struct {
+// RepositoryStatus is the state of a session's repository: what is in no commit yet, and where the branch stands.
+type RepositoryStatus struct {
 	Repository string   `json:"repository" doc:"Worktree that contains the session's directory"`
 	Branch     string   `json:"branch,omitempty" doc:"Absent where no branch is checked out"`
 	Head       string   `json:"head,omitempty" doc:"Commit that is checked out; absent before the first"`
@@ -23,11 +23,11 @@ type Status struct {
 	Unfinished string   `json:"unfinished,omitempty" enum:"merge,rebase,cherry-pick,revert,bisect,am" doc:"Operation of git that waits for its end"`
 	Hooks      []string `json:"hooks" doc:"Names of the programs that git would run for a commit or a push and that nobody has approved here"`
 	Message    string   `json:"message" doc:"Proposal for the message of a commit"`
-	Files      []File   `json:"files"`
+	Files      []UncommittedFile   `json:"files"`
 }
 
-// File is a file that differs from the commit that is checked out.
-type File struct {
+// UncommittedFile is a file that differs from the commit that is checked out.
+type UncommittedFile struct {
 	Path   string `json:"path" doc:"Relative to the repository, with slashes"`
 	Was    string `json:"was,omitempty" doc:"Earlier path of a renamed file"`
 	Kind   string `json:"kind" enum:"added,modified,deleted,renamed,type,conflict" doc:"Added: also files that git does not track yet"`
@@ -35,46 +35,47 @@ type File struct {
 }
 
 // Status returns the state of a session's repository.
-func (l *Library) Status(ctx context.Context, id string) (Status, error) {
+func (l *Library) Status(ctx context.Context, id string) (RepositoryStatus, error) {
 	p, err := l.open(ctx, id)
 	if err != nil {
-		return Status{}, err
+		return RepositoryStatus{}, err
 	}
 	return l.status(ctx, p)
 }
 
-func (l *Library) status(ctx context.Context, p place) (Status, error) {
+func (l *Library) status(ctx context.Context, p place) (RepositoryStatus, error) {
 	said, err := l.records(ctx, p, run{config: []string{"status.renames=true"}}, "status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all")
 	if err != nil {
-		return Status{}, l.refused(err)
+		return RepositoryStatus{}, l.refused(err)
 	}
-	s := Status{Repository: p.top, Unfinished: unfinished(p.gitDir), Message: proposal(p.session)}
+	s := RepositoryStatus{Repository: p.top, Unfinished: unfinished(p.gitDir), Message: proposal(p.session)}
 	s.read(said)
 	if s.Remotes, err = l.remotes(ctx, p, s.Branch); err != nil {
-		return Status{}, err
+		return RepositoryStatus{}, err
 	}
 	if s.Author, err = l.author(ctx, p); err != nil {
-		return Status{}, err
+		return RepositoryStatus{}, err
 	}
 	if s.Head != "" {
 		if s.Subject, err = l.subject(ctx, p); err != nil {
-			return Status{}, err
+			return RepositoryStatus{}, err
 		}
 	}
 	if s.Upstream == "" && s.Head != "" && len(s.Remotes) > 0 {
 		count, err := l.say(ctx, p, run{}, "rev-list", "--count", "HEAD", "--not", "--remotes")
 		if err != nil {
-			return Status{}, err
+			return RepositoryStatus{}, err
 		}
 		s.Ahead, _ = strconv.Atoi(count) // a text that is no number stands for none
 	}
-	s.Hooks, err = l.unapproved(ctx, p)
+	hooks, err := l.deps.Unapproved(ctx, p.session.Cwd)
+	s.Hooks = append([]string{}, hooks...)
 	return s, err
 }
 
 // read takes the state from the records of git status.
-func (s *Status) read(records []string) {
-	s.Files = []File{}
+func (s *RepositoryStatus) read(records []string) {
+	s.Files = []UncommittedFile{}
 	for i := 0; i < len(records); i++ {
 		line := records[i]
 		switch {
@@ -83,12 +84,12 @@ func (s *Status) read(records []string) {
 		case strings.HasPrefix(line, "1 "):
 			const fields = 9
 			if f := strings.SplitN(line, " ", fields); len(f) == fields {
-				s.Files = append(s.Files, File{Path: f[8], Kind: kindOf(f[1]), Staged: stagedOf(f[1])})
+				s.Files = append(s.Files, UncommittedFile{Path: f[8], Kind: kindOf(f[1]), Staged: stagedOf(f[1])})
 			}
 		case strings.HasPrefix(line, "2 "): // its earlier path is the next record
 			const fields = 10
 			if f := strings.SplitN(line, " ", fields); len(f) == fields && i+1 < len(records) {
-				file := File{Path: f[9], Kind: "renamed", Staged: stagedOf(f[1])}
+				file := UncommittedFile{Path: f[9], Kind: "renamed", Staged: stagedOf(f[1])}
 				if f[8] != "" && f[8][0] == 'C' {
 					file.Kind = "added"
 				} else {
@@ -100,17 +101,17 @@ func (s *Status) read(records []string) {
 		case strings.HasPrefix(line, "u "):
 			const fields = 11
 			if f := strings.SplitN(line, " ", fields); len(f) == fields {
-				s.Files = append(s.Files, File{Path: f[10], Kind: "conflict"})
+				s.Files = append(s.Files, UncommittedFile{Path: f[10], Kind: "conflict"})
 			}
 		case strings.HasPrefix(line, "? "):
-			s.Files = append(s.Files, File{Path: line[2:], Kind: "added"})
+			s.Files = append(s.Files, UncommittedFile{Path: line[2:], Kind: "added"})
 		}
 	}
-	slices.SortFunc(s.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(s.Files, func(a, b UncommittedFile) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // header takes one of the lines about the branch.
-func (s *Status) header(line string) {
+func (s *RepositoryStatus) header(line string) {
 	name, value, _ := strings.Cut(line, " ")
 	switch {
 	case name == "branch.oid" && value != "(initial)":
@@ -209,25 +210,9 @@ func (l *Library) subject(ctx context.Context, p place) (string, error) {
 	return lines[i+1], nil
 }
 
-// unapproved returns the names of the programs that git would run and that nobody has approved.
-func (l *Library) unapproved(ctx context.Context, p place) ([]string, error) {
-	hooks, err := l.deps.Hooks(ctx, p.session.Cwd)
-	names := []string{}
-	for _, h := range hooks {
-		if !h.Approved {
-			names = append(names, h.Name)
-		}
-	}
-	return names, err
-}
-
-// proposal returns a message for a commit of a session's work: the newest prompt's first sentence as the subject.
+// proposal returns a message for a commit of a session's work: the first sentence of the session's title.
 func proposal(s Session) string {
-	text := strings.TrimSpace(s.Prompt)
-	if text == "" {
-		text = s.Title
-	}
-	line, _, _ := strings.Cut(text, "\n")
+	line, _, _ := strings.Cut(strings.TrimSpace(s.Title), "\n")
 	line = strings.TrimSpace(line)
 	if i := strings.IndexAny(line, ".!?"); i > 0 && (i+1 == len(line) || line[i+1] == ' ') {
 		line = line[:i]

@@ -100,6 +100,9 @@ func (e Executable) Same(o Executable) bool {
 	return e.Kind == o.Kind && e.Name == o.Name && e.Hash == o.Hash
 }
 
+// Found reports whether programs read the executable in the directory by themselves, rather than being given it by Deskhand.
+func (e Executable) Found() bool { return e.Kind != "mcp" && e.Kind != "skill" }
+
 // Executables returns what there is in a directory for agents of any kind, with the entries of all projects that come with a start there. For
 // AllProjects it returns all entries of all projects.
 func (g *Gate) Executables(ctx context.Context, directory string) ([]Executable, error) {

@@ -93,6 +93,9 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if c.launch, err = openLaunch(c); err != nil {
 		return nil, errors.Join(err, c.worktrees.Close())
 	}
+	if c.landing, err = openLanding(ctx, c); err != nil {
+		return nil, errors.Join(err, c.launch.Close(), c.worktrees.Close())
+	}
 	c.processes = openProcesses(c)
 	cfg.Settings.Use(settings.Hooks{Publish: publish, Changed: c.processes.Nudge, Program: func(name string) error {
 		_, find := cfg.Agents.Environment().Programs(c.ctx)
@@ -126,7 +129,7 @@ func (c *Client) Close() error {
 	c.shells.Close()
 	c.cfg.Roster.Close() // last, since a login may wait for a disk
 	c.background.Wait()
-	return errors.Join(c.worktrees.Close(), c.launch.Close())
+	return errors.Join(c.landing.Close(), c.worktrees.Close(), c.launch.Close())
 }
 
 // conversation returns the loaded conversation, or loads it. A deleted session is ErrNotFound.

@@ -17,6 +17,7 @@ import (
 	"deskhand/backend/feed"
 	"deskhand/backend/host"
 	"deskhand/backend/journal"
+	"deskhand/backend/landing"
 	"deskhand/backend/launch"
 	"deskhand/backend/proxy"
 	"deskhand/backend/redact"
@@ -134,6 +135,7 @@ type core struct {
 	erasing    *erasing
 
 	attachments *attachments.Library
+	landing     *landing.Library
 	launch      *launch.Gate
 	remotes     *remotes.Library
 	entries     *entries.Library

@@ -5,6 +5,8 @@ import (
 
 	"deskhand/backend/attachments"
 	"deskhand/backend/feed"
+	"deskhand/backend/host"
+	"deskhand/backend/landing"
 	"deskhand/backend/launch"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/redact"
@@ -115,6 +117,27 @@ func openWorktrees(ctx context.Context, c *Client) (*worktrees.Library, error) {
 	}), err
 }
 
+// openLanding opens the library that commits and pushes what sessions have changed.
+func openLanding(ctx context.Context, c *Client) (*landing.Library, error) {
+	return landing.Open(ctx, landing.Deps{
+		Beside: c.cfg.Proxy, Environ: c.cfg.Agents.Environment().Environ, Clean: c.secret.Text, Writable: c.writable, Logger: c.cfg.Logger,
+		Find: func(ctx context.Context, id string) (landing.Session, error) {
+			s, err := c.Get(ctx, id)
+			return landing.Session{Cwd: s.Cwd, Local: s.Place == host.Local, Title: s.Title}, err
+		},
+		// Whatever a directory's own files would have a git run is among what an agent's start there asks for.
+		Unapproved: func(ctx context.Context, dir string) (names []string, err error) {
+			found, err := c.launch.Executables(ctx, dir)
+			for _, e := range found {
+				if !e.Approved && e.Found() {
+					names = append(names, e.Name)
+				}
+			}
+			return names, err
+		},
+	})
+}
+
 // openMaintenance opens the maintenance of the data directory.
 func openMaintenance(c *Client) *maintenance.Maintainer {
 	return maintenance.New(maintenance.Deps{
@@ -156,6 +179,9 @@ func (c *Client) Workspaces() *workspace.Library { return c.workspaces }
 
 // Worktrees returns the library of the worktrees.
 func (c *Client) Worktrees() *worktrees.Library { return c.worktrees }
+
+// Landing returns the library that commits and pushes what sessions have changed.
+func (c *Client) Landing() *landing.Library { return c.landing }
 
 // Maintenance returns the maintenance of the data directory.
 func (c *Client) Maintenance() *maintenance.Maintainer { return c.maintainer }

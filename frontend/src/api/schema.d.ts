@@ -1505,6 +1505,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{id}/repository": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List what is not committed in the repository of a session, and where its branch stands */
+        get: operations["repositoryStatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/repository/commit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Commit chosen files of a session's repository */
+        post: operations["commit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/repository/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a file as it is in the last commit and on disk */
+        get: operations["uncommittedFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/repository/push": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Push the branch of a session's repository */
+        post: operations["push"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{id}/restart": {
         parameters: {
             query?: never;
@@ -2608,6 +2676,28 @@ export interface components {
             hint?: string;
             name: string;
         };
+        CommitRequest: {
+            /** @description Replaces the commit that is checked out, unless a remote has it */
+            amend?: boolean;
+            /** @description Commit that was checked out when the files were shown; absent before the first commit */
+            head?: string;
+            /** @description Message of the commit; lines that begin with # stay */
+            message: string;
+            /** @description Runs no hook of the repository. Without it, a commit is refused while a hook is not approved */
+            noHooks?: boolean;
+            /** @description Files to commit whole, by the paths of the status. Others stay as they are, and so does what is staged of them */
+            paths: string[];
+        };
+        Committed: {
+            branch?: string;
+            commit: string;
+            /**
+             * Format: int64
+             * @description Number of files that differ from the commit before
+             */
+            files: number;
+            subject: string;
+        };
         Compaction: {
             compactionId: string;
             /** Format: date-time */
@@ -2981,6 +3071,18 @@ export interface components {
             now: "same" | "other" | "gone";
             path: string;
             was?: string;
+        };
+        FileVersions: {
+            /** @description Text on disk */
+            after?: string;
+            /** @description Text in the last commit */
+            before?: string;
+            /**
+             * @description Why the texts are absent: one of them is not text in UTF-8, or has more than 1 MiB
+             * @enum {string}
+             */
+            hidden?: "binary" | "large";
+            path: string;
         };
         Finding: {
             /** @description Stable and dotted; the texts are the surfaces' */
@@ -3833,6 +3935,17 @@ export interface components {
             /** @description Id of this start. The tab's new token is "tab." + tab + "." + the HMAC-SHA256, by the tab's key, of "deskhand tab token\n" + start */
             start: string;
         };
+        PushRequest: {
+            /** @description Runs no hook of the repository. Without it, a push is refused while a hook is not approved */
+            noHooks?: boolean;
+            /** @description Name of a remote; absent for the first of the status */
+            remote?: string;
+        };
+        Pushed: {
+            branch: string;
+            remote: string;
+            upstream: string;
+        };
         Question: {
             allowFreeText?: boolean;
             /** @description The agent's own id of this question, where it has asked several at once and gives each one */
@@ -3984,6 +4097,42 @@ export interface components {
             stderr?: string;
             /** @description Steps of the test, up to and including a failed step */
             steps: components["schemas"]["Step"][];
+        };
+        RepositoryStatus: {
+            /**
+             * Format: int64
+             * @description Number of commits that the upstream does not have; without an upstream, that no remote has
+             */
+            ahead: number;
+            /** @description Name and address that a commit gets; absent where git does not know them */
+            author?: string;
+            /**
+             * Format: int64
+             * @description Number of commits of the upstream that the branch does not have, as of the last fetch
+             */
+            behind: number;
+            /** @description Absent where no branch is checked out */
+            branch?: string;
+            files: components["schemas"]["UncommittedFile"][];
+            /** @description Commit that is checked out; absent before the first */
+            head?: string;
+            /** @description Names of the programs that git would run for a commit or a push and that nobody has approved here */
+            hooks: string[];
+            /** @description Proposal for the message of a commit */
+            message: string;
+            /** @description Names of the remotes; the one that a push goes to comes first */
+            remotes: string[];
+            /** @description Worktree that contains the session's directory */
+            repository: string;
+            /** @description First line of that commit's message */
+            subject?: string;
+            /**
+             * @description Operation of git that waits for its end
+             * @enum {string}
+             */
+            unfinished?: "merge" | "rebase" | "cherry-pick" | "revert" | "bisect" | "am";
+            /** @description Branch that the branch follows, such as origin/main */
+            upstream?: string;
         };
         Request: {
             /** @description The agent's name, to be shown */
@@ -5044,6 +5193,22 @@ export interface components {
             kind?: "auth" | "rate_limit" | "network" | "refused" | "agent";
             /** @description The agent's message, followed by the parts of its error's data that the message does not say */
             message: string;
+        };
+        UncommittedFile: {
+            /**
+             * @description Added: also files that git does not track yet
+             * @enum {string}
+             */
+            kind: "added" | "modified" | "deleted" | "renamed" | "type" | "conflict";
+            /** @description Relative to the repository, with slashes */
+            path: string;
+            /**
+             * @description What of the change the person has staged; absent: nothing
+             * @enum {string}
+             */
+            staged?: "all" | "part";
+            /** @description Earlier path of a renamed file */
+            was?: string;
         };
         Usage: {
             cost?: components["schemas"]["Cost"];
@@ -10086,6 +10251,183 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["QueueItem"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    repositoryStatus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RepositoryStatus"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    commit: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CommitRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Committed"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    uncommittedFile: {
+        parameters: {
+            query: {
+                /** @description A path of the status */
+                path: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileVersions"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    push: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PushRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pushed"];
                 };
             };
             /** @description Refused: a problem with a code, and the params of its text */

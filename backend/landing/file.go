@@ -1,0 +1,128 @@
+package landing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"unicode/utf8"
+
+	"deskhand/backend/refusal"
+)
+
+// maxShown is the size up to which a version of a file is returned.
+const maxShown = 1 << 20
+
+// FileVersions is a file that differs from the last commit. A version is absent where there is no such file, and where it cannot be shown.
+type FileVersions struct {
+	Path   string  `json:"path"`
+	Before *string `json:"before,omitempty" doc:"Text in the last commit"`
+	After  *string `json:"after,omitempty" doc:"Text on disk"`
+	Hidden string  `json:"hidden,omitempty" enum:"binary,large" doc:"Why the texts are absent: one of them is not text in UTF-8, or has more than 1 MiB"`
+}
+
+// File returns both versions of a file of the status.
+func (l *Library) File(ctx context.Context, id, path string) (FileVersions, error) {
+	p, err := l.open(ctx, id)
+	if err != nil {
+		return FileVersions{}, err
+	}
+	now, err := l.status(ctx, p)
+	if err != nil {
+		return FileVersions{}, err
+	}
+	i := slices.IndexFunc(now.Files, func(f UncommittedFile) bool { return f.Path == path })
+	if i < 0 {
+		return FileVersions{}, &refusal.Error{Code: refusedFile, Params: map[string]string{"path": path}}
+	}
+	was := path
+	if now.Files[i].Was != "" {
+		was = now.Files[i].Was
+	}
+	v := FileVersions{Path: path}
+	before, hidden, err := l.committed(ctx, p, now.Head, was)
+	if err != nil {
+		return FileVersions{}, l.refused(err)
+	}
+	after, hiddenNow, err := onDisk(p.top, path)
+	if err != nil {
+		return FileVersions{}, err
+	}
+	if v.Hidden = hidden; hidden == "" {
+		v.Hidden = hiddenNow
+	}
+	if v.Hidden == "" {
+		v.Before, v.After = before, after
+	}
+	return v, nil
+}
+
+// committed returns the text of a file in a commit, as a checkout would write it but for its filters; nil where the commit has no such file.
+func (l *Library) committed(ctx context.Context, p place, head, path string) (text *string, hidden string, err error) {
+	if head == "" {
+		return nil, "", nil
+	}
+	said, err := l.records(ctx, p, run{}, "ls-tree", "-z", "--full-tree", "--format=%(objecttype) %(objectname)", head, "--", path)
+	if err != nil || len(said) == 0 || len(said[0]) <= len("blob ") || said[0][:len("blob ")] != "blob " {
+		return nil, "", err
+	}
+	var data []byte
+	err = l.git(ctx, p, run{read: func(from io.Reader) (err error) {
+		if data, err = io.ReadAll(io.LimitReader(from, maxShown+1)); err == nil && len(data) > maxShown {
+			err = errLarge
+		}
+		return err
+	}}, "cat-file", "blob", said[0][len("blob "):])
+	if errors.Is(err, errLarge) {
+		return nil, "large", nil
+	}
+	text, hidden = shown(data)
+	return text, hidden, err
+}
+
+var errLarge = errors.New("the file is too large to be shown")
+
+// onDisk returns the text of a file below a directory; nil where there is none. A link is its target's name, as git keeps it.
+func onDisk(top, path string) (text *string, hidden string, err error) {
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = root.Close() }()
+	name := filepath.FromSlash(path)
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, "", nil
+	case err != nil:
+		return nil, "", err
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := root.Readlink(name)
+		return &target, "", err
+	case !info.Mode().IsRegular():
+		return nil, "", nil
+	case info.Size() > maxShown:
+		return nil, "large", nil
+	}
+	data, err := root.ReadFile(name)
+	if err != nil {
+		return nil, "", err
+	}
+	text, hidden = shown(data)
+	return text, hidden, nil
+}
+
+func shown(data []byte) (text *string, hidden string) {
+	switch {
+	case len(data) > maxShown:
+		return nil, "large"
+	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
+		return nil, "binary"
+	}
+	s := string(data)
+	return &s, ""
+}
