@@ -131,6 +131,11 @@ export type ChangeStat = Schemas['ChangeStat'];
 export type TurnChanges = Schemas['TurnChanges'];
 export type ChangedTurn = Schemas['ChangedTurn'];
 export type ChangedFile = Schemas['ChangedFile'];
+
+/** What is not committed in the repository of a session, and where its branch stands. */
+export type RepositoryStatus = Schemas['RepositoryStatus'];
+/** A file as it is in the last commit and on disk. */
+export type FileVersions = Schemas['FileVersions'];
 export type FileDiff = Schemas['FileDiff'];
 export type Hunk = Schemas['Hunk'];
 /** The last restoration, which can be undone. */

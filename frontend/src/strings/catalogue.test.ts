@@ -15,6 +15,7 @@ import { en } from './en';
 import { equip } from './equip';
 import { inspect } from './inspect';
 import { keyboard } from './keyboard';
+import { landing } from './landing';
 import { output } from './output';
 import { pages } from './pages';
 import { panel } from './panel';
@@ -36,7 +37,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|applying|attachments|branches|browse|cards|changes|discord|en|equip|head|inspect|keyboard|output|pages|panel|preferences|queue|screens|settings|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|applying|attachments|branches|browse|cards|changes|discord|en|equip|head|inspect|keyboard|landing|output|pages|panel|preferences|queue|screens|settings|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -54,6 +55,7 @@ const parts = [
   equip,
   inspect,
   keyboard,
+  landing,
   output,
   pages,
   panel,

@@ -4,6 +4,7 @@ import { addTexts } from './texts';
 
 export const head = {
   'head.branch': 'Branch {branch}',
+  'head.commit': 'Commit…',
   'head.rename': '{title}\nClick to rename',
   'head.stat.name.one': '+{added} −{removed} in {n} file',
   'head.stat.name.other': '+{added} −{removed} in {n} files',

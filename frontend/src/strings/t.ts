@@ -10,6 +10,7 @@ import type { en } from './en';
 import type { equip } from './equip';
 import type { inspect } from './inspect';
 import type { keyboard } from './keyboard';
+import type { landing } from './landing';
 import type { output } from './output';
 import type { pages } from './pages';
 import type { panel } from './panel';
@@ -39,6 +40,7 @@ export type Key =
   | keyof typeof equip
   | keyof typeof inspect
   | keyof typeof keyboard
+  | keyof typeof landing
   | keyof typeof output
   | keyof typeof pages
   | keyof typeof panel
