@@ -200,7 +200,7 @@ func (l *Library) records(ctx context.Context, p place, r run, args ...string) (
 func (l *Library) say(ctx context.Context, p place, r run, args ...string) (string, error) {
 	said, err := l.lines(ctx, p, r, args...)
 	if _, failed := errors.AsType[*git.StatusError](err); failed || len(said) == 0 {
-		return "", nil //nolint:nilerr // a status other than 0 is the answer
+		return "", nil
 	}
 	return said[0], err
 }

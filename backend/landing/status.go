@@ -11,19 +11,19 @@ import (
 
 // RepositoryStatus is the state of a session's repository: what is in no commit yet, and where the branch stands.
 type RepositoryStatus struct {
-	Repository string   `json:"repository" doc:"Worktree that contains the session's directory"`
-	Branch     string   `json:"branch,omitempty" doc:"Absent where no branch is checked out"`
-	Head       string   `json:"head,omitempty" doc:"Commit that is checked out; absent before the first"`
-	Subject    string   `json:"subject,omitempty" doc:"First line of that commit's message"`
-	Upstream   string   `json:"upstream,omitempty" doc:"Branch that the branch follows, such as origin/main"`
-	Ahead      int      `json:"ahead" doc:"Number of commits that the upstream does not have; without an upstream, that no remote has"`
-	Behind     int      `json:"behind" doc:"Number of commits of the upstream that the branch does not have, as of the last fetch"`
-	Remotes    []string `json:"remotes" doc:"Names of the remotes; the one that a push goes to comes first"`
-	Author     string   `json:"author,omitempty" doc:"Name and address that a commit gets; absent where git does not know them"`
-	Unfinished string   `json:"unfinished,omitempty" enum:"merge,rebase,cherry-pick,revert,bisect,am" doc:"Operation of git that waits for its end"`
-	Hooks      []string `json:"hooks" doc:"Names of the programs that git would run for a commit or a push and that nobody has approved here"`
-	Message    string   `json:"message" doc:"Proposal for the message of a commit"`
-	Files      []UncommittedFile   `json:"files"`
+	Repository string            `json:"repository" doc:"Worktree that contains the session's directory"`
+	Branch     string            `json:"branch,omitempty" doc:"Absent where no branch is checked out"`
+	Head       string            `json:"head,omitempty" doc:"Commit that is checked out; absent before the first"`
+	Subject    string            `json:"subject,omitempty" doc:"First line of that commit's message"`
+	Upstream   string            `json:"upstream,omitempty" doc:"Branch that the branch follows, such as origin/main"`
+	Ahead      int               `json:"ahead" doc:"Number of commits that the upstream does not have; without an upstream, that no remote has"`
+	Behind     int               `json:"behind" doc:"Number of commits of the upstream that the branch does not have, as of the last fetch"`
+	Remotes    []string          `json:"remotes" doc:"Names of the remotes; the one that a push goes to comes first"`
+	Author     string            `json:"author,omitempty" doc:"Name and address that a commit gets; absent where git does not know them"`
+	Unfinished string            `json:"unfinished,omitempty" enum:"merge,rebase,cherry-pick,revert,bisect,am" doc:"Operation of git that waits for its end"`
+	Hooks      []string          `json:"hooks" doc:"Names of the programs that git would run for a commit or a push and that nobody has approved here"`
+	Message    string            `json:"message" doc:"Proposal for the message of a commit"`
+	Files      []UncommittedFile `json:"files"`
 }
 
 // UncommittedFile is a file that differs from the commit that is checked out.
@@ -78,36 +78,46 @@ func (s *RepositoryStatus) read(records []string) {
 	s.Files = []UncommittedFile{}
 	for i := 0; i < len(records); i++ {
 		line := records[i]
-		switch {
-		case strings.HasPrefix(line, "# "):
-			s.header(line[2:])
-		case strings.HasPrefix(line, "1 "):
-			const fields = 9
-			if f := strings.SplitN(line, " ", fields); len(f) == fields {
-				s.Files = append(s.Files, UncommittedFile{Path: f[8], Kind: kindOf(f[1]), Staged: stagedOf(f[1])})
+		if header, is := strings.CutPrefix(line, "# "); is {
+			s.header(header)
+			continue
+		}
+		f, ok := readFile(line)
+		if strings.HasPrefix(line, "2 ") { // the earlier path of a renamed or copied file is the next record
+			if i++; f.Kind == "renamed" && i < len(records) {
+				f.Was = records[i]
 			}
-		case strings.HasPrefix(line, "2 "): // its earlier path is the next record
-			const fields = 10
-			if f := strings.SplitN(line, " ", fields); len(f) == fields && i+1 < len(records) {
-				file := UncommittedFile{Path: f[9], Kind: "renamed", Staged: stagedOf(f[1])}
-				if f[8] != "" && f[8][0] == 'C' {
-					file.Kind = "added"
-				} else {
-					file.Was = records[i+1]
-				}
-				s.Files = append(s.Files, file)
-			}
-			i++
-		case strings.HasPrefix(line, "u "):
-			const fields = 11
-			if f := strings.SplitN(line, " ", fields); len(f) == fields {
-				s.Files = append(s.Files, UncommittedFile{Path: f[10], Kind: "conflict"})
-			}
-		case strings.HasPrefix(line, "? "):
-			s.Files = append(s.Files, UncommittedFile{Path: line[2:], Kind: "added"})
+		}
+		if ok {
+			s.Files = append(s.Files, f)
 		}
 	}
 	slices.SortFunc(s.Files, func(a, b UncommittedFile) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// readFile reads the record of a file: its kind, fields that are separated by blanks, and the path.
+func readFile(line string) (f UncommittedFile, ok bool) {
+	kind, rest, _ := strings.Cut(line, " ")
+	fields, known := map[string]int{"1": 8, "2": 9, "u": 10, "?": 1}[kind]
+	parts := strings.SplitN(rest, " ", max(fields, 1))
+	if !known || len(parts) != fields {
+		return f, false
+	}
+	f.Path = parts[fields-1]
+	switch kind {
+	case "1":
+		f.Kind, f.Staged = kindOf(parts[0]), stagedOf(parts[0])
+	case "2":
+		f.Kind, f.Staged = "renamed", stagedOf(parts[0])
+		if strings.HasPrefix(parts[fields-2], "C") {
+			f.Kind = "added"
+		}
+	case "u":
+		f.Kind = "conflict"
+	default:
+		f.Kind = "added"
+	}
+	return f, true
 }
 
 // header takes one of the lines about the branch.
@@ -153,8 +163,13 @@ func stagedOf(letters string) string {
 // unfinished returns the operation of git that waits for its end in a git directory.
 func unfinished(gitDir string) string {
 	for _, row := range [][2]string{
-		{"rebase-merge", "rebase"}, {"rebase-apply/applying", "am"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"},
-		{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"},
+		{"rebase-merge", "rebase"},
+		{"rebase-apply/applying", "am"},
+		{"rebase-apply", "rebase"},
+		{"MERGE_HEAD", "merge"},
+		{"CHERRY_PICK_HEAD", "cherry-pick"},
+		{"REVERT_HEAD", "revert"},
+		{"BISECT_LOG", "bisect"},
 	} {
 		if _, err := os.Lstat(filepath.Join(gitDir, filepath.FromSlash(row[0]))); err == nil {
 			return row[1]

@@ -31,7 +31,12 @@ export class Repository {
     (this.status?.files ?? []).filter(({ path, kind }) => kind !== 'conflict' && !this.left.has(path)),
   );
   readonly message = $derived(
-    this.written ?? (this.amend ? (this.status?.subject ?? '') : (this.status?.message ?? '')),
+    this.written ??
+      (this.amend
+        ? (this.status?.subject ?? '')
+        : this.chosen.length > 0
+          ? (this.status?.message ?? '')
+          : ''),
   );
   /** Hooks that nobody has approved stand in the way. */
   readonly held = $derived((this.status?.hooks.length ?? 0) > 0 && !this.noHooks);

@@ -40,6 +40,7 @@ export const landing = {
   'landing.branch': 'On {branch}',
   'landing.commit.one': 'Commit {n} file',
   'landing.commit.other': 'Commit {n} files',
+  'landing.commit.none': 'Commit',
   'landing.commit.amend': 'Amend commit',
   'landing.committed': 'Committed {subject}',
   'landing.committing': 'Committing…',
