@@ -12,10 +12,10 @@ import qwen from 'simple-icons/icons/qwen.svg?raw';
 
 // The logos of agents, as far as their licences allow, drawn in the colour of the text around them. The module is loaded on demand.
 
-/** Each logo by the id of its agent in the registry. */
+/** Each logo by the id of its agent: a few have a shorter one here than in the registry. */
 const logos: Readonly<Record<string, string>> = {
-  'amp-acp': amp,
-  'claude-acp': claude,
+  amp,
+  claude,
   cline,
   cursor,
   gemini,
