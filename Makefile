@@ -68,7 +68,7 @@ pictures: ## Take the pictures of the manual again (EVERY=1: also every screen i
 	@build/setup.sh go node tests frontend e2e
 	@build/programs.sh frontend headless window
 	@node --test e2e/window/pictures.mjs
-	@cd e2e && DESKHAND_PICTURES=$(if $(EVERY),all,manual) DESKHAND_BIN=$(CURDIR)/build/bin/deskhand node --test --test-concurrency=1 browser/pictures.test.mjs browser/pictures-screens.test.mjs browser/discord.test.mjs
+	@cd e2e && DESKHAND_PICTURES=$(if $(EVERY),all,manual) DESKHAND_BIN=$(CURDIR)/build/bin/deskhand node --test --test-concurrency=1 browser/pictures.test.mjs browser/pictures-screens.test.mjs browser/discord.test.mjs browser/answers.test.mjs
 
 generate: ## Write what is generated and committed again
 	@build/setup.sh go node frontend

@@ -173,8 +173,13 @@ func (c Command) environ(instead [][2]string) []string {
 		return strings.HasPrefix(upper, "GIT_") && (c.Whose == Ours || !slices.Contains(theirs(), upper)) || name == "LC_ALL" || name == "LANGUAGE"
 	})
 	const we = "Deskhand" // author of automatic commits, for a repository without a name
+	if locale := variable(c.Environ, "LC_ALL"); !c.Hooks {
+		env = append(env, "LC_ALL=C")
+	} else if env = append(env, "LC_MESSAGES=C"); locale != "" { // hooks keep the person's letters
+		env = append(env, "LANG="+locale)
+	}
 	env = append(
-		env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:",
+		env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:",
 	)
 	if !c.Person {
 		env = append(

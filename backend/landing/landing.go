@@ -152,9 +152,10 @@ func (l *Library) git(ctx context.Context, p place, r run, args ...string) error
 		Config: slices.Concat([]string{"core.safecrlf=false", "status.relativePaths=false", "push.recurseSubmodules=no", "push.gpgSign=false"}, r.config),
 		Args:   args, In: r.in, Read: r.read,
 	}
-	if r.fetch {
+	if r.fetch || r.hooks {
 		c.Fetch = git.Safe
 	}
+	c.Patterns = r.hooks // a hook may run git with patterns; none of the runs with hooks names a path
 	err := git.Run(ctx, l.processes, c)
 	if errors.Is(err, proxy.ErrClosed) || err != nil && l.life.Err() != nil {
 		return refusal.ErrClosed

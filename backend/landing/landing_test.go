@@ -299,6 +299,18 @@ func TestCommitRunsApprovedHooksAlone(t *testing.T) {
 	}
 }
 
+// A hook runs as it would for the person: git within it knows patterns, and letters are the person's.
+func TestHookRunsInThePersonsEnvironment(t *testing.T) {
+	t.Setenv("LC_ALL", "C.UTF-8")
+	b := set(t)
+	b.hook("pre-commit", "git diff --cached --name-only -- '*.sh' >../found; locale charmap >>../found 2>&1; echo \"$LC_ALL\" >>../found")
+	b.leave("total.sh", "changed\n", "new.txt", "new\n")
+	b.committed(landing.CommitRequest{Paths: []string{"total.sh", "new.txt"}, Message: "m"})
+	if got, _ := os.ReadFile(filepath.Join(b.root, "found")); string(got) != "total.sh\nUTF-8\n\n" {
+		t.Fatalf("what the hook found: got %q, want the script alone and UTF-8", got)
+	}
+}
+
 func TestCommitHasWhatAHookAdds(t *testing.T) {
 	b := set(t)
 	b.hook("pre-commit", "echo formatted >total.sh; git add total.sh")

@@ -261,7 +261,7 @@ return 2 * l.Period
   subagent: [
     "I let a helper look at the tests while I read the radio.\n",
     call("task", "Look at the tests of the lamp", "think", { rawInput: { description: "Look at the tests of the lamp", subagent_type: "explore" } }),
-    call("read", "Read src/lamp.go", "read", { locations: [{ path: "src/lamp.go" }] }),
+    call("read", "Read src/lamp.go", "read", { locations: [{ path: "src/lamp.go" }], _meta: { claudeCode: { parentToolUseId: "task" } } }),
     done("read", { content: said("package lamp\n") }),
     done("task", { content: said("Three tests, none of which sets the wind. `TestCalm` covers the period; a table test for the forces 8 to 10 is missing.") }),
     `The helper found **three tests, none of which sets the wind**. Together with what I read:

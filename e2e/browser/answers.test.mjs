@@ -1,10 +1,12 @@
 // Ten typical answers, as they are read: nothing of them is cut, axe finds nothing, and with E2E_ARTEFACTS each is shot in light and dark.
+// make pictures takes those of the manual.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { answers, files, hostile, player } from "./answers.mjs";
 import { App, Looks } from "./app.mjs";
+import { keepPicture, wanted } from "./camera.mjs";
 import { Desk, until } from "./desk.mjs";
 
 /** What must be on the screen before an answer counts as shown. */
@@ -60,8 +62,13 @@ test("ten typical answers are good to read, in light and dark", { timeout: 600_0
       await app.log.evaluate((log) => log.scrollTo(0, 0));
       return app.log.evaluate((log) => log.scrollTop === 0);
     });
+    if (name === "subagent") await app.log.locator("[data-row=work] [data-fold]").first().click();
     assert.deepEqual(await app.log.evaluate(faultsOf), [], name);
     await looks.at(app.page, `answer-${name}`);
+    for (const colorScheme of wanted ? ["light", "dark"] : []) {
+      await app.page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await keepPicture(app.page, `answer-${name}-${colorScheme}`, await app.page.getByRole("main").screenshot());
+    }
     if (name === "review") {
       await app.log.evaluate((log) => log.scrollTo(0, log.scrollHeight));
       await looks.at(app.page, `answer-${name}-end`);

@@ -19,7 +19,7 @@ export const answers = {
   'remote.loading': 'Fetching…',
   'remote.large': 'The picture has too many pixels to be shown.',
   'remote.show': 'Show picture',
-  'remote.show.of': 'Show the picture of {host}',
+  'remote.show.of': 'Show picture of {host}',
   'remote.why': '{host} learns the address of your network when you look at the picture.',
   'note.back': 'Back to the text',
   'note.go': 'Footnote {name}',
