@@ -173,11 +173,7 @@ func (c Command) environ(instead [][2]string) []string {
 		return strings.HasPrefix(upper, "GIT_") && (c.Whose == Ours || !slices.Contains(theirs(), upper)) || name == "LC_ALL" || name == "LANGUAGE"
 	})
 	const we = "Deskhand" // author of automatic commits, for a repository without a name
-	if locale := variable(c.Environ, "LC_ALL"); !c.Hooks {
-		env = append(env, "LC_ALL=C")
-	} else if env = append(env, "LC_MESSAGES=C"); locale != "" { // hooks keep the person's letters
-		env = append(env, "LANG="+locale)
-	}
+	env = append(env, c.locale()...)
 	env = append(
 		env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:",
 	)
@@ -220,6 +216,17 @@ func (c Command) environ(instead [][2]string) []string {
 		env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(instead)))
 	}
 	return env
+}
+
+// locale returns the variables that have git print its messages as this program parses them. Hooks keep the person's letters.
+func (c Command) locale() []string {
+	if !c.Hooks {
+		return []string{"LC_ALL=C"}
+	}
+	if locale := variable(c.Environ, "LC_ALL"); locale != "" {
+		return []string{"LC_MESSAGES=C", "LANG=" + locale}
+	}
+	return []string{"LC_MESSAGES=C"}
 }
 
 // absolute returns an environment whose PATH has no directory that depends on git's working directory, where anybody may put a "git-lfs".
