@@ -69,7 +69,8 @@ type Config struct {
 	LoginShell bool // agents get the login shell's environment, and are also looked for in the usual places
 	Desktop    bool // a desktop started this process, whose environment nobody has set up
 
-	LeastIdle time.Duration // idle time after which an agent may sleep; 0 = the default of session.Config
+	LeastIdle  time.Duration // idle time after which an agent may sleep; 0 = the default of session.Config
+	HoldPrompt time.Duration // how long a prompt waits for the snapshot before its turn; 0 = the default of session.Config
 
 	LineStall time.Duration // longest silence of a remote runtime's connection; 0 = the default of remotes.Deps
 
@@ -289,10 +290,10 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Replace:   files.Replace, Everywhere: b.cfg.Places.Config,
 		Files:     b.agentFiles(),
 		Settings:  b.settings,
-		LeastIdle: b.cfg.LeastIdle,
-		Tools:     &host.Tools{Give: b.tools.Give, End: b.tools.End},
-		Remotes:   b.remotes,
-		Search:    b.search,
+		LeastIdle: b.cfg.LeastIdle, HoldPrompt: b.cfg.HoldPrompt,
+		Tools:   &host.Tools{Give: b.tools.Give, End: b.tools.End},
+		Remotes: b.remotes,
+		Search:  b.search,
 	})
 	if err != nil {
 		return nil, b.blame(err)

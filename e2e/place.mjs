@@ -90,6 +90,8 @@ export class Place {
       HOME: d.home, XDG_DATA_HOME: d.data, XDG_CONFIG_HOME: d.config, XDG_CACHE_HOME: d.cache, XDG_STATE_HOME: d.state, XDG_RUNTIME_DIR: d.run,
       TMPDIR: d.tmp, PATH: "/usr/bin:/bin", SHELL: "/bin/sh", DESKHAND_LOGIN_SHELL: "off", DESKHAND_CATALOGUE_URL: "off",
       DESKHAND_DEMO_AGENT: testAgents(),
+      // On a busy machine a snapshot takes longer than a person should wait: then the turn could not be undone.
+      DESKHAND_HOLD_PROMPT: "1m",
       LANG: "C.UTF-8", [MARK]: d.mark, ...env,
     };
     if (agents.length) d.agents(agents);

@@ -139,13 +139,14 @@ func (p *Program) config(c common, kind string) (backend.Config, io.Closer, erro
 	return backend.Config{
 		Places: places, Version: p.Version, Kind: kind, Lasting: kind != "command", Self: self, Demo: os.Getenv(demoVariable), Assets: p.Assets, Logger: logger,
 		LoginShell: os.Getenv(shellVariable) != "off", Desktop: kind == "window" && !p.onTerminal(), CatalogueURL: catalogueURL(places),
-		Keyring: os.Getenv(keyringVariable) != "off", LeastIdle: leastIdle(),
+		Keyring: os.Getenv(keyringVariable) != "off", LeastIdle: ofTests("DESKHAND_LEAST_IDLE"), HoldPrompt: ofTests("DESKHAND_HOLD_PROMPT"),
 	}, log, nil
 }
 
-// leastIdle is the idle time after which an agent may sleep. Tests shorten the time by DESKHAND_LEAST_IDLE.
-func leastIdle() time.Duration {
-	d, _ := time.ParseDuration(os.Getenv("DESKHAND_LEAST_IDLE")) // an invalid duration is 0, which means the usual time
+// ofTests returns a duration of which tests ask for another one by a variable; 0, which means the usual one, where there is none, or none that is
+// valid.
+func ofTests(variable string) time.Duration {
+	d, _ := time.ParseDuration(os.Getenv(variable))
 	return max(d, 0)
 }
 
