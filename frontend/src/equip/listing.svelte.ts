@@ -61,8 +61,9 @@ export class Listing<T extends Named> {
     this.loaded = true;
   }
 
-  /** Shows an entry as the server answered it, until the next fetch. */
+  /** Shows an entry as the server answered it. A fetch that began before may not know the entry, so the list is fetched anew. */
   put(item: T): void {
+    void this.load();
     const at = this.#all.findIndex(({ name }) => name === item.name);
     this.#all = at < 0 ? [...this.#all, item] : this.#all.with(at, item);
   }

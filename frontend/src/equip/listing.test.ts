@@ -39,6 +39,24 @@ test('what another program writes is seen without asking, while the screen is th
   expect(ask).toHaveBeenCalledTimes(times);
 });
 
+test('a list that was asked for before an entry was saved does not take the entry away', async () => {
+  const answers: ((found: Equipment<{ name: string }>) => void)[] = [];
+  const listing = new Listing(
+    () => new Promise<Equipment<{ name: string }>>((done) => answers.push(done)),
+    new Removals(),
+  );
+  const opened = listing.open('/a');
+  answers[0]?.(has());
+  await opened;
+  const before = listing.load();
+  listing.put({ name: 'new' });
+  answers[1]?.(has());
+  await before;
+  expect(listing.items).toEqual([{ name: 'new' }]);
+  answers[2]?.(has('new', 'other'));
+  await vi.waitFor(() => expect(listing.items).toHaveLength(2));
+});
+
 test('a failure is told, and goes when the next answer comes', async () => {
   let fails = true;
   const listing = new Listing(
