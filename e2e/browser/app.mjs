@@ -140,7 +140,7 @@ export class App {
     const texts = await this.log.locator("[data-row]").evaluateAll((rows) =>
       rows.map((row) => {
         const copy = row.cloneNode(true);
-        for (const passing of copy.querySelectorAll("time, [data-row=footer] button")) passing.remove();
+        for (const passing of copy.querySelectorAll("time, [data-row=footer] button, [data-remote] button")) passing.remove(); // a picture's comes when it is seen
         if (row.dataset.row === "footer") for (const button of copy.querySelectorAll("button")) button.remove();
         return `${row.dataset.row}: ${copy.textContent.replace(/\s+/g, " ").trim()}`;
       }));
