@@ -1,6 +1,6 @@
 // Package git runs the system's git for the whole program: no other package starts git. No git of this package runs a program that a
-// repository brings along, but for hooks that a person has approved: see [Command.Hooks]. Otherwise hooks, file watchers, pagers and editors are off in every run, and so are aliases, since only the product's
-// commands can be run. Programs in a repository's own configuration (filters, fetchers of missing objects, password helpers) are replaced
+// repository brings along, but for hooks that a person has approved: see [Command.Hooks]. File watchers, pagers and editors are off in
+// every run, and so are all other hooks, and aliases, since only the product's commands can be run. Programs in a repository's own configuration (filters, fetchers of missing objects, password helpers) are replaced
 // by the programs that the person has configured for all repositories, or by nothing, before each run in somebody's repository: see
 // [Command.Whose].
 package git

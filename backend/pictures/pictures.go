@@ -135,10 +135,9 @@ func (f Fetcher) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// special are the networks beside those that netip knows which are not the public internet: by the registries of special-purpose addresses
-// (RFC 6890) and with the ways in which an IPv6 address holds an IPv4 one.
-var special = func() []netip.Prefix { //nolint:gochecknoglobals // a table
-	var all []netip.Prefix
+// special returns the networks, beside those that netip knows, which are not the public internet: by the registries of special-purpose addresses
+// (RFC 6890), and those in whose IPv6 addresses an IPv4 address stands.
+func special() (all []netip.Prefix) {
 	for _, one := range []string{
 		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 		"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
@@ -146,7 +145,7 @@ var special = func() []netip.Prefix { //nolint:gochecknoglobals // a table
 		all = append(all, netip.MustParsePrefix(one))
 	}
 	return all
-}()
+}
 
 // public reports whether an address is of the public internet.
 func public(a netip.Addr) bool {
@@ -157,7 +156,7 @@ func public(a netip.Addr) bool {
 	if a.Is6() && !netip.MustParsePrefix("2000::/3").Contains(a) { // no other network is given out
 		return false
 	}
-	return !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
+	return !slices.ContainsFunc(special(), func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // taken returns the picture of an answer.

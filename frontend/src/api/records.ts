@@ -134,6 +134,7 @@ export type ChangedFile = Schemas['ChangedFile'];
 
 /** What is not committed in the repository of a session, and where its branch stands. */
 export type RepositoryStatus = Schemas['RepositoryStatus'];
+export type UncommittedFile = Schemas['UncommittedFile'];
 /** A file as it is in the last commit and on disk. */
 export type FileVersions = Schemas['FileVersions'];
 export type FileDiff = Schemas['FileDiff'];

@@ -1,4 +1,5 @@
-// A page of code draws itself again when its colours come. Who adds something to what it has drawn, such as links, tells the page how to.
+// A page of code draws itself again when its colours come. A module that adds something to the drawn page, such as links, gives the page a
+// function that adds it after each drawing.
 
 export type Dress = (page: HTMLElement) => void;
 

@@ -1,6 +1,8 @@
 import type { Session } from '../api/records';
-import { play as playSound, type Sound } from '../shell/sound';
+import type { Sound } from '../shell/sound';
 import { store } from '../ui/storage';
+
+export { play } from '../shell/sound';
 
 // Tells by a sound that a conversation waits for the person, or that its turn has ended. Of several pages that are told of the same thing one
 // plays, and none where a page shows the conversation to a person who looks at it.
@@ -61,5 +63,3 @@ async function alone(step: () => unknown): Promise<void> {
       step();
     });
 }
-
-export const play = playSound;
