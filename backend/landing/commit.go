@@ -1,14 +1,15 @@
 package landing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+	"time"
 
 	"deskhand/backend/git"
 	"deskhand/backend/refusal"
@@ -95,13 +96,15 @@ func (s *RepositoryStatus) check(c CommitRequest) ([]string, error) {
 	}
 	var paths []string
 	for _, path := range c.Paths {
-		i := slices.IndexFunc(s.Files, func(f UncommittedFile) bool { return f.Path == path })
-		if i < 0 {
-			return nil, &refusal.Error{Code: refusedFile, Params: map[string]string{"path": path}}
+		f, err := s.find(path)
+		switch {
+		case err != nil:
+			return nil, err
+		case f.Kind == "conflict":
+			return nil, &refusal.Error{Code: refusedConflict, Params: map[string]string{"path": path}}
 		}
-		paths = append(paths, path)
-		if was := s.Files[i].Was; was != "" {
-			paths = append(paths, was)
+		if paths = append(paths, path); f.Was != "" {
+			paths = append(paths, f.Was)
 		}
 	}
 	return paths, nil
@@ -124,8 +127,7 @@ func (l *Library) commit(ctx context.Context, p place, c CommitRequest, paths []
 	if _, err := os.Lstat(filepath.Join(p.gitDir, "index.lock")); err == nil {
 		return 0, &refusal.Error{Code: refusedLocked}
 	}
-	// In the git directory, as git's own index.lock: hooks find it there, and a rename within a disk is what git does with it.
-	dir, err := os.MkdirTemp(p.gitDir, "deskhand-commit-")
+	dir, err := os.MkdirTemp(p.gitDir, "deskhand-commit-") // where git has its own such indexes
 	if err != nil {
 		return 0, fmt.Errorf("cannot write to %s: %w", p.gitDir, err)
 	}
@@ -134,14 +136,12 @@ func (l *Library) commit(ctx context.Context, p place, c CommitRequest, paths []
 	if err := copyIndex(filepath.Join(p.gitDir, "index"), index); err != nil {
 		return 0, err
 	}
-	tree := []string{"read-tree", "--empty"}
-	if c.Head != "" {
-		tree = []string{"read-tree", "-m", "HEAD"} // keeps what is known of unchanged files, which need not be read again
+	tree := []string{"read-tree", "--reset", "HEAD"} // keeps what is known of unchanged files, which need not be read again
+	if c.Head == "" {
+		tree = []string{"read-tree", "--empty"}
 	}
 	if err := l.git(ctx, p, run{index: index}, tree...); err != nil {
-		if err = l.git(ctx, p, run{index: index}, "read-tree", "--reset", "HEAD"); err != nil { // the person's index had conflicts
-			return 0, err
-		}
+		return 0, err
 	}
 	if len(paths) > 0 {
 		err := l.git(ctx, p, run{index: index, in: []byte(strings.Join(paths, "\x00") + "\x00")}, "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
@@ -153,11 +153,7 @@ func (l *Library) commit(ctx context.Context, p place, c CommitRequest, paths []
 	if c.Amend {
 		args = append(args, "--amend")
 	}
-	hooks := !c.NoHooks
-	if !hooks {
-		args = append(args, "--no-verify")
-	}
-	err = l.git(ctx, p, run{index: index, person: true, hooks: hooks, in: []byte(c.Message)}, args...)
+	err = l.git(ctx, p, run{index: index, person: true, hooks: !c.NoHooks, in: []byte(c.Message)}, args...)
 	if status, failed := errors.AsType[*git.StatusError](err); failed && status.Stderr == "" { // the files differ in what git does not keep
 		return 0, &refusal.Error{Code: refusedNothing}
 	}
@@ -192,41 +188,53 @@ func copyIndex(from, to string) (err error) {
 	return os.Chtimes(to, info.ModTime(), info.ModTime())
 }
 
-// follow gives the worktree's index the files in which the new commit differs from the one before. Hooks may have committed more than was
-// chosen.
+// follow gives the worktree's index the files of the commit that was made after another one, and returns their number. An index that still
+// has the old files would take the commit back with the person's next one, so follow waits until another git, such as an agent's, is done
+// with the index.
 func (l *Library) follow(ctx context.Context, p place, before string) (files int, err error) {
-	against := before
-	if against == "" {
-		if against, err = l.emptyTree(ctx, p); err != nil {
-			return 0, err
+	entries, err := l.entries(ctx, p, before)
+	if err != nil || len(entries) == 0 {
+		return 0, err
+	}
+	update := func() error {
+		return l.git(ctx, p, run{in: []byte(strings.Join(entries, ""))}, "update-index", "-z", "--index-info")
+	}
+	err = update()
+	for until := time.Now().Add(cmp.Or(l.deps.IndexWait, indexWait)); failedWith(err, indexLocked) && time.Now().Before(until); err = update() {
+		select {
+		case <-time.After(indexPause):
+		case <-l.life.Done():
 		}
 	}
-	said, err := l.records(ctx, p, run{}, "diff-tree", "-r", "-z", "--no-renames", "--no-commit-id", against, "HEAD")
+	if failedWith(err, indexLocked) {
+		commit, err := l.say(ctx, p, run{}, "rev-parse", "HEAD")
+		if err != nil {
+			return 0, err
+		}
+		return 0, &refusal.Error{Code: refusedIndex, Params: map[string]string{"commit": commit}}
+	}
 	if err != nil {
 		return 0, err
 	}
-	var entries strings.Builder
-	for i := 0; i+1 < len(said); i += 2 {
-		const fields = 5 // :MODE MODE OBJECT OBJECT LETTER, then the path
-		f := strings.Fields(said[i])
-		if len(f) != fields {
-			continue
-		}
-		files++
-		_, _ = fmt.Fprintf(&entries, "%s %s\t%s\x00", f[1], f[3], said[i+1])
+	if err := l.git(ctx, p, run{}, "update-index", "-q", "--refresh"); err != nil && !ended(err) { // git fails where files differ
+		return 0, err
 	}
-	if files == 0 {
-		return 0, nil
-	}
-	if err := l.git(ctx, p, run{in: []byte(entries.String())}, "update-index", "-z", "--index-info"); err != nil {
-		return files, err
-	}
-	if err := l.git(ctx, p, run{}, "update-index", "-q", "--refresh"); err != nil && !failedWith(err, "") { // its status says that files differ
-		return files, err
-	}
-	return files, nil
+	return len(entries), nil
 }
 
-func (l *Library) emptyTree(ctx context.Context, p place) (string, error) {
-	return l.say(ctx, p, run{}, "hash-object", "-t", "tree", "--stdin")
+// entries returns the files in which the commit that is checked out differs from another, in the form of git update-index --index-info. Hooks may
+// have committed more than was chosen.
+func (l *Library) entries(ctx context.Context, p place, before string) (list []string, err error) {
+	compared := []string{before, "HEAD"}
+	if before == "" {
+		compared = []string{"--root", "HEAD"}
+	}
+	said, err := l.records(ctx, p, run{}, append([]string{"diff-tree", "-r", "-z", "--no-renames", "--no-commit-id"}, compared...)...)
+	for i := 0; i+1 < len(said); i += 2 {
+		const fields = 5 // :MODE MODE OBJECT OBJECT LETTER, then the path
+		if f := strings.Fields(said[i]); len(f) == fields {
+			list = append(list, fmt.Sprintf("%s %s\t%s\x00", f[1], f[3], said[i+1]))
+		}
+	}
+	return list, err
 }

@@ -2,16 +2,15 @@ package landing
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"unicode/utf8"
-
-	"deskhand/backend/refusal"
 )
 
 // maxShown is the size up to which a version of a file is returned.
@@ -31,20 +30,16 @@ func (l *Library) File(ctx context.Context, id, path string) (FileVersions, erro
 	if err != nil {
 		return FileVersions{}, err
 	}
-	now, err := l.status(ctx, p)
+	now, err := l.files(ctx, p)
 	if err != nil {
 		return FileVersions{}, err
 	}
-	i := slices.IndexFunc(now.Files, func(f UncommittedFile) bool { return f.Path == path })
-	if i < 0 {
-		return FileVersions{}, &refusal.Error{Code: refusedFile, Params: map[string]string{"path": path}}
-	}
-	was := path
-	if now.Files[i].Was != "" {
-		was = now.Files[i].Was
+	file, err := now.find(path)
+	if err != nil {
+		return FileVersions{}, err
 	}
 	v := FileVersions{Path: path}
-	before, hidden, err := l.committed(ctx, p, now.Head, was)
+	before, hidden, err := l.committed(ctx, p, now.Head, cmp.Or(file.Was, path))
 	if err != nil {
 		return FileVersions{}, l.refused(err)
 	}
@@ -52,10 +47,7 @@ func (l *Library) File(ctx context.Context, id, path string) (FileVersions, erro
 	if err != nil {
 		return FileVersions{}, err
 	}
-	if v.Hidden = hidden; hidden == "" {
-		v.Hidden = hiddenNow
-	}
-	if v.Hidden == "" {
+	if v.Hidden = cmp.Or(hidden, hiddenNow); v.Hidden == "" {
 		v.Before, v.After = before, after
 	}
 	return v, nil
@@ -67,8 +59,12 @@ func (l *Library) committed(ctx context.Context, p place, head, path string) (te
 		return nil, "", nil
 	}
 	said, err := l.records(ctx, p, run{}, "ls-tree", "-z", "--full-tree", "--format=%(objecttype) %(objectname)", head, "--", path)
-	if err != nil || len(said) == 0 || len(said[0]) <= len("blob ") || said[0][:len("blob ")] != "blob " {
+	if err != nil || len(said) == 0 {
 		return nil, "", err
+	}
+	object, isFile := strings.CutPrefix(said[0], "blob ")
+	if !isFile { // a submodule
+		return nil, "", nil
 	}
 	var data []byte
 	err = l.git(ctx, p, run{read: func(from io.Reader) (err error) {
@@ -76,7 +72,7 @@ func (l *Library) committed(ctx context.Context, p place, head, path string) (te
 			err = errLarge
 		}
 		return err
-	}}, "cat-file", "blob", said[0][len("blob "):])
+	}}, "cat-file", "blob", object)
 	if errors.Is(err, errLarge) {
 		return nil, "large", nil
 	}

@@ -29,6 +29,11 @@ const (
 	longestWork = 30 * time.Minute
 )
 
+const (
+	indexWait  = 10 * time.Second
+	indexPause = 50 * time.Millisecond
+)
+
 // Session is what a Library knows of a session.
 type Session struct {
 	Cwd   string
@@ -45,6 +50,7 @@ type Deps struct {
 	Clean      func(text string) string                                // takes secrets out of a text
 	Writable   func() error                                            // refuses a change of data that a newer version has written
 	Logger     *slog.Logger
+	IndexWait  time.Duration // how long a commit that is made waits for the index while another git has it; 0 = 10 s
 }
 
 // Library looks at repositories, commits and pushes. A Library may be used by any goroutine.
@@ -111,6 +117,12 @@ func (l *Library) open(ctx context.Context, id string) (place, error) {
 func isDirectory(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
+}
+
+// ended reports whether git ran and failed, rather than not being run at all.
+func ended(err error) bool {
+	_, is := errors.AsType[*git.StatusError](err)
+	return is
 }
 
 // claim makes the caller the only one that changes a repository's worktree, until release is called.
@@ -197,10 +209,10 @@ func (l *Library) records(ctx context.Context, p place, r run, args ...string) (
 	return strings.Split(text, "\x00"), err
 }
 
-// say returns the first line of git's output; "" where git fails, because what was asked for is not there.
+// say returns the first line of git's output; "" where git has failed, because what it was asked for is not there.
 func (l *Library) say(ctx context.Context, p place, r run, args ...string) (string, error) {
 	said, err := l.lines(ctx, p, r, args...)
-	if _, failed := errors.AsType[*git.StatusError](err); failed || len(said) == 0 {
+	if ended(err) || len(said) == 0 {
 		return "", nil
 	}
 	return said[0], err

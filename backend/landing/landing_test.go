@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"deskhand/backend/landing"
 	"deskhand/backend/proxy"
@@ -29,7 +30,7 @@ type bench struct {
 
 const id = "session"
 
-func set(t testing.TB) *bench {
+func set(t testing.TB, with ...func(*landing.Deps)) *bench {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -41,7 +42,7 @@ func set(t testing.TB) *bench {
 	}
 	b := &bench{t: t, root: root, repo: filepath.Join(root, "app")}
 	b.session = landing.Session{Cwd: b.repo, Local: true, Title: "Mend the total. It is wrong from 100 on."}
-	b.Library, err = landing.Open(t.Context(), landing.Deps{
+	deps := landing.Deps{
 		Beside: processes, Logger: slog.New(slog.DiscardHandler),
 		Environ: func(context.Context) []string { return b.env() },
 		Find: func(_ context.Context, asked string) (landing.Session, error) {
@@ -53,8 +54,11 @@ func set(t testing.TB) *bench {
 		Unapproved: func(context.Context, string) ([]string, error) { return b.hooks, nil },
 		Clean:      func(text string) string { return strings.ReplaceAll(text, "hunter2", "•••") },
 		Writable:   func() error { return nil },
-	})
-	if err != nil {
+	}
+	for _, f := range with {
+		f(&deps)
+	}
+	if b.Library, err = landing.Open(t.Context(), deps); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -334,6 +338,69 @@ func TestCommitRunsHooksOfAConfiguredDirectory(t *testing.T) {
 	b.committed(landing.CommitRequest{Paths: []string{"total.sh"}, Message: "m"})
 	if _, err := os.Lstat(filepath.Join(b.root, "ran")); err != nil {
 		t.Fatalf("the hook of core.hooksPath: got %v, want that it ran", err)
+	}
+}
+
+// Files with conflicts can be there without a merge: after a stash that did not fit.
+func TestCommitTakesNoFileWithConflicts(t *testing.T) {
+	b := set(t)
+	b.leave("total.sh", "mine\n")
+	b.git(b.repo, "stash", "--quiet")
+	b.leave("total.sh", "theirs\n")
+	b.git(b.repo, "commit", "--quiet", "--all", "-m", "theirs")
+	cmd := exec.CommandContext(t.Context(), "git", "-C", b.repo, "stash", "pop", "--quiet")
+	cmd.Env = b.env()
+	if out, err := cmd.CombinedOutput(); err == nil {
+		t.Fatalf("git stash pop: got %q and no error, want a conflict", out)
+	}
+	b.leave("new.txt", "new\n")
+	same(t, "files", files(b.look()), []string{"added new.txt", "conflict total.sh"})
+	_, err := b.commit(landing.CommitRequest{Paths: []string{"total.sh"}, Message: "m"})
+	if got := refused(t, "Commit of a file with conflicts", err, "landing.conflict").Params["path"]; got != "total.sh" {
+		t.Fatalf("path of the refusal: got %q, want total.sh", got)
+	}
+	b.committed(landing.CommitRequest{Paths: []string{"new.txt"}, Message: "m"})
+	same(t, "files after the commit of another", files(b.look()), []string{"conflict total.sh"})
+}
+
+// Agents run git, too: a commit that is made waits for the index until the other git is done with it.
+func TestIndexFollowsOnceItIsFree(t *testing.T) {
+	b := set(t)
+	lock := filepath.Join(b.repo, ".git", "index.lock")
+	b.hook("post-commit", "touch .git/index.lock")
+	b.leave("total.sh", "changed\n")
+	over := make(chan error, 1)
+	head := b.look().Head
+	go func() {
+		_, err := b.Commit(t.Context(), id, landing.CommitRequest{Head: head, Paths: []string{"total.sh"}, Message: "m"})
+		over <- err
+	}()
+	for b.git(b.repo, "rev-parse", "HEAD") == head {
+		select {
+		case err := <-over:
+			t.Fatalf("Commit: got %v before there was a commit", err)
+		default:
+		}
+	}
+	b.look() // git after git looks at the repository, and the commit still waits
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-over; err != nil {
+		t.Fatalf("Commit: got error %v, want none", err)
+	}
+	if got := b.git(b.repo, "status", "--porcelain"); got != "" {
+		t.Fatalf("git status: got %q, want nothing", got)
+	}
+}
+
+func TestCommitIsToldWhereTheIndexStaysLocked(t *testing.T) {
+	b := set(t, func(d *landing.Deps) { d.IndexWait = time.Nanosecond })
+	b.hook("post-commit", "touch .git/index.lock")
+	b.leave("total.sh", "changed\n")
+	_, err := b.commit(landing.CommitRequest{Paths: []string{"total.sh"}, Message: "m"})
+	if got, want := refused(t, "Commit while another git has the index", err, "landing.index").Params["commit"], b.git(b.repo, "rev-parse", "HEAD"); got != want {
+		t.Fatalf("commit of the refusal: got %q, want %q", got, want)
 	}
 }
 

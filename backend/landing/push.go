@@ -2,6 +2,8 @@ package landing
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 
 	"deskhand/backend/git"
@@ -44,12 +46,8 @@ func (l *Library) Push(ctx context.Context, id string, r PushRequest) (Pushed, e
 	if err != nil {
 		return Pushed{}, err
 	}
-	args := []string{"push", "--porcelain", "--set-upstream"}
-	if r.NoHooks {
-		args = append(args, "--no-verify")
-	}
 	ref := "refs/heads/" + now.Branch
-	said, err := l.lines(ctx, p, run{fetch: true, hooks: !r.NoHooks}, append(args, "--end-of-options", remote, ref+":"+ref)...)
+	said, err := l.lines(ctx, p, run{fetch: true, hooks: !r.NoHooks}, "push", "--porcelain", "--set-upstream", "--end-of-options", remote, ref+":"+ref)
 	if err != nil {
 		return Pushed{}, l.notPushed(err, said, now.Branch, remote)
 	}
@@ -62,16 +60,12 @@ func (s *RepositoryStatus) target(r PushRequest) (string, error) {
 	if remote == "" && len(s.Remotes) > 0 {
 		remote = s.Remotes[0]
 	}
-	known := false
-	for _, name := range s.Remotes {
-		known = known || name == remote
-	}
 	switch {
 	case s.Branch == "":
 		return "", &refusal.Error{Code: refusedBranch}
 	case s.Head == "":
 		return "", &refusal.Error{Code: refusedFirst}
-	case !known:
+	case !slices.Contains(s.Remotes, remote):
 		return "", &refusal.Error{Code: refusedRemote}
 	case len(s.Hooks) > 0 && !r.NoHooks:
 		return "", &refusal.Error{Code: refusedHooks, Params: map[string]string{"names": strings.Join(s.Hooks, ", ")}}
@@ -81,36 +75,23 @@ func (s *RepositoryStatus) target(r PushRequest) (string, error) {
 
 // notPushed returns the refusal for a push that failed, by what git said on both of its outputs.
 func (l *Library) notPushed(err error, said []string, branch, remote string) error {
-	for _, line := range said {
-		if strings.HasPrefix(line, "!") && (strings.Contains(line, "(fetch first)") || strings.Contains(line, "(non-fast-forward)")) {
-			return &refusal.Error{Code: refusedRejected, Params: map[string]string{"branch": branch, "remote": remote}}
-		}
-	}
-	for _, words := range []string{
-		"could not read Username", "could not read Password", "Authentication failed", "Permission denied (", "terminal prompts disabled",
-		"Host key verification failed",
-	} {
-		if failedWith(err, words) {
-			status := l.refused(err)
-			if refused, is := status.(*refusal.Error); is { //nolint:errorlint // refused wraps nothing
-				return &refusal.Error{Code: refusedLogin, Params: map[string]string{"remote": remote, "detail": refused.Params["detail"]}}
-			}
-		}
-	}
-	for _, line := range said { // a hook of the remote, for example, says why here
-		if strings.HasPrefix(line, "!") {
-			_, why, _ := strings.Cut(line, "\t")
-			err = joinStderr(err, why)
-		}
-	}
-	return l.refused(err)
-}
-
-// joinStderr adds a line to what a failed git said.
-func joinStderr(err error, line string) error {
-	status, is := err.(*git.StatusError) //nolint:errorlint // git.Run wraps no such error
+	status, is := errors.AsType[*git.StatusError](err)
 	if !is {
-		return err
+		return l.refused(err)
 	}
-	return &git.StatusError{Code: status.Code, Stderr: strings.TrimSpace(status.Stderr + "\n" + line)}
+	lines := []string{status.Stderr}
+	for _, line := range said {
+		if rest, refused := strings.CutPrefix(line, "!\t"); refused { // a ref, and why the remote did not take it
+			lines = append(lines, rest)
+		}
+	}
+	words := strings.TrimSpace(strings.Join(lines, "\n"))
+	has := func(text string) bool { return strings.Contains(words, text) }
+	switch {
+	case has("(fetch first)"), has("(non-fast-forward)"):
+		return &refusal.Error{Code: refusedRejected, Params: map[string]string{"branch": branch, "remote": remote}}
+	case has("could not read Username"), has("could not read Password"), has("Authentication failed"), has("Permission denied ("), has("Host key verification failed"):
+		return &refusal.Error{Code: refusedLogin, Params: map[string]string{"remote": remote, "detail": l.deps.Clean(words)}}
+	}
+	return l.refused(&git.StatusError{Code: status.Code, Stderr: words})
 }

@@ -21,6 +21,8 @@ const (
 	refusedNothing    = "landing.nothing"    // no file was chosen
 	refusedMessage    = "landing.no_message"
 	refusedFile       = "landing.file"      // a chosen file has no change any more; params path
+	refusedConflict   = "landing.conflict"  // a chosen file has conflicts; params path
+	refusedIndex      = "landing.index"     // the commit is made, and another git has the index; params commit
 	refusedAuthor     = "landing.no_author" // git does not know the person's name; params detail
 	refusedHooks      = "landing.hooks"     // hooks that nobody has approved; params names
 	refusedPublished  = "landing.published" // the commit to amend was pushed
@@ -32,6 +34,9 @@ const (
 	refusedPrograms   = "landing.programs"  // the repository's own configuration names a program for the way to the remote
 	refusedLogin      = "landing.login"     // the remote asks for a login that git does not have; params remote, detail
 )
+
+// indexLocked is what git says while another git has the index.
+const indexLocked = "index.lock': File exists"
 
 func failedWith(err error, words string) bool {
 	status, is := errors.AsType[*git.StatusError](err)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"deskhand/backend/refusal"
 )
 
 // RepositoryStatus is the state of a session's repository: what is in no commit yet, and where the branch stands.
@@ -44,12 +46,11 @@ func (l *Library) Status(ctx context.Context, id string) (RepositoryStatus, erro
 }
 
 func (l *Library) status(ctx context.Context, p place) (RepositoryStatus, error) {
-	said, err := l.records(ctx, p, run{config: []string{"status.renames=true"}}, "status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all")
+	s, err := l.files(ctx, p)
 	if err != nil {
-		return RepositoryStatus{}, l.refused(err)
+		return RepositoryStatus{}, err
 	}
-	s := RepositoryStatus{Repository: p.top, Unfinished: unfinished(p.gitDir), Message: proposal(p.session)}
-	s.read(said)
+	s.Message = proposal(p.session)
 	if s.Remotes, err = l.remotes(ctx, p, s.Branch); err != nil {
 		return RepositoryStatus{}, err
 	}
@@ -68,9 +69,29 @@ func (l *Library) status(ctx context.Context, p place) (RepositoryStatus, error)
 		}
 		s.Ahead, _ = strconv.Atoi(count) // a text that is no number stands for none
 	}
-	hooks, err := l.deps.Unapproved(ctx, p.session.Cwd)
-	s.Hooks = append([]string{}, hooks...)
+	unapproved, err := l.deps.Unapproved(ctx, p.session.Cwd)
+	s.Hooks = append(s.Hooks, unapproved...)
 	return s, err
+}
+
+// files returns the part of a state that git status knows: the branch and the files.
+func (l *Library) files(ctx context.Context, p place) (RepositoryStatus, error) {
+	said, err := l.records(ctx, p, run{config: []string{"status.renames=true"}}, "status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all")
+	if err != nil {
+		return RepositoryStatus{}, l.refused(err)
+	}
+	s := RepositoryStatus{Repository: p.top, Unfinished: unfinished(p.gitDir), Remotes: []string{}, Hooks: []string{}}
+	s.read(said)
+	return s, nil
+}
+
+// find returns a file of the state, or the refusal for a path that has none.
+func (s *RepositoryStatus) find(path string) (UncommittedFile, error) {
+	i := slices.IndexFunc(s.Files, func(f UncommittedFile) bool { return f.Path == path })
+	if i < 0 {
+		return UncommittedFile{}, &refusal.Error{Code: refusedFile, Params: map[string]string{"path": path}}
+	}
+	return s.Files[i], nil
 }
 
 // read takes the state from the records of git status.
@@ -181,7 +202,7 @@ func unfinished(gitDir string) string {
 // remotes returns the remotes, first the one that a push of a branch goes to where git's configuration chooses one.
 func (l *Library) remotes(ctx context.Context, p place, branch string) ([]string, error) {
 	said, err := l.records(ctx, p, run{}, "config", "--null", "--get-regexp", `^(remote\..*\.url|remote\.pushdefault|branch\..*\.(push)?remote)$`)
-	if err != nil && !failedWith(err, "") {
+	if err != nil && !ended(err) { // a failed one has found no such setting
 		return nil, l.refused(err)
 	}
 	names, chosen := []string{}, map[string]string{}
@@ -205,7 +226,7 @@ func (l *Library) remotes(ctx context.Context, p place, branch string) ([]string
 
 // author returns the name and the address that a commit gets, or "".
 func (l *Library) author(ctx context.Context, p place) (string, error) {
-	said, err := l.say(ctx, p, run{person: true, config: []string{"user.useConfigOnly=false"}}, "var", "GIT_AUTHOR_IDENT")
+	said, err := l.say(ctx, p, run{person: true}, "var", "GIT_AUTHOR_IDENT")
 	if i := strings.LastIndex(said, ">"); i >= 0 {
 		return said[:i+1], err
 	}

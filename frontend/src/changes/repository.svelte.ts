@@ -1,4 +1,4 @@
-import { ApiError } from '../api/errors';
+import { asApiError, type ApiError } from '../api/errors';
 import type { RepositoryStatus } from '../api/records';
 import { client, conversations, toasts } from '../state/state';
 import { t } from '../strings/t';
@@ -7,12 +7,15 @@ import '../strings/landing';
 // What is not committed in the repository of a session, and what a person is about to commit. A half-written message and the choice of
 // files outlive the tab.
 
-/** Changes of git meanwhile: the list is read again. */
-const stale = ['landing.file', 'landing.moved', 'landing.published'];
+/** The refusals after which the list is read again, because something has changed since. */
+const stale = ['landing.conflict', 'landing.file', 'landing.index', 'landing.moved', 'landing.published'];
 
 export class Repository {
   readonly session: string;
   status = $state.raw<RepositoryStatus>();
+  /** Why the status could not be read. */
+  unread = $state.raw<ApiError>();
+  /** Why the last commit or push was refused. */
   error = $state.raw<ApiError>();
   /** The files that the person has taken out of the commit. */
   left = $state.raw<ReadonlySet<string>>(new Set());
@@ -56,10 +59,9 @@ export class Repository {
       });
       if (at !== this.#loading) return;
       this.status = status;
-      this.error = undefined;
+      this.unread = undefined;
     } catch (thrown) {
-      if (at === this.#loading && thrown instanceof ApiError) this.error = thrown;
-      else if (!(thrown instanceof ApiError)) throw thrown;
+      if (at === this.#loading) this.unread = asApiError(thrown);
     }
   }
 
@@ -114,9 +116,8 @@ export class Repository {
       await this.load();
       return done;
     } catch (thrown) {
-      if (!(thrown instanceof ApiError)) throw thrown;
-      if (stale.includes(thrown.code)) await this.load();
-      this.error = thrown;
+      this.error = asApiError(thrown);
+      if (stale.includes(this.error.code)) await this.load();
       return undefined;
     } finally {
       this.running = undefined;

@@ -3,10 +3,13 @@ import { addTexts } from './texts';
 // The texts of what is not committed yet, and of commits and pushes.
 
 export const landing = {
+  'error.landing.conflict': 'Resolve the conflicts in {path} first.',
   'error.landing.elsewhere': 'The agent works on another computer, and so does its repository.',
   'error.landing.failed': 'Git refused. {detail}',
   'error.landing.file': '{path} has no change any more. The list was refreshed.',
   'error.landing.hooks': 'Nobody has approved what git would run here: {names}',
+  'error.landing.index':
+    'The commit {commit} is made, but another git kept this directory busy. Run “git reset”, or the next commit undoes this one.',
   'error.landing.locked': 'Another git works in this directory. Try again when it is done.',
   'error.landing.login': '{remote} asks for a login that git does not have. {detail}',
   'error.landing.moved': 'Somebody else has committed since. The list was refreshed.',
