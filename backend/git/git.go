@@ -84,9 +84,9 @@ const Safe = "file:http:https:ssh"
 // may be an alias.
 func commands() []string {
 	return []string{
-		"add", "cat-file", "check-attr", "check-ignore", "check-ref-format", "commit", "commit-tree", "config", "diff-tree", "fast-import", "fetch",
-		"for-each-ref", "gc", "hash-object", "init", "ls-files", "ls-remote", "ls-tree", "mktree", "push", "read-tree", "reflog", "rev-list", "rev-parse",
-		"show-ref", "status", "symbolic-ref", "update-index", "update-ref", "var", "version", "worktree", "write-tree",
+		"add", "cat-file", "check-attr", "check-ignore", "check-ref-format", "commit", "commit-tree", "config", "diff-index", "diff-tree", "fast-import", "fetch",
+		"for-each-ref", "gc", "hash-object", "init", "ls-files", "ls-remote", "ls-tree", "merge", "merge-base", "merge-tree", "mktree", "push", "read-tree", "rebase", "reflog", "rev-list", "rev-parse",
+		"show-ref", "stash", "status", "symbolic-ref", "update-index", "update-ref", "var", "version", "worktree", "write-tree",
 	}
 }
 

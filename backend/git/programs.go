@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -257,7 +258,9 @@ func (s Setting) instead(all []Setting) (set [][2]string) {
 		return [][2]string{{s.Key, ""}}
 	case section == "diff" && name == "textconv":
 		return [][2]string{{s.Key, "cat"}}
-	case section == "diff", section == "merge":
+	case section == "gpg" && name == "program":
+		return [][2]string{{s.Key, cmp.Or(map[string]string{"x509": "gpgsm", "ssh": "ssh-keygen"}[between], "gpg")}}
+	case section == "diff", section == "merge", section == "gpg":
 		return [][2]string{{s.Key, "false"}}
 	}
 	return nil // settings of commands that this package does not run, or that are off in every run

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,11 +18,19 @@ import (
 
 // CommitRequest is a commit that a person asks for.
 type CommitRequest struct {
-	Head    string   `json:"head,omitempty" maxLength:"64" doc:"Commit that was checked out when the files were shown; absent before the first commit"`
-	Paths   []string `json:"paths" maxItems:"100000" doc:"Files to commit whole, by the paths of the status. Others stay as they are, and so does what is staged of them"`
-	Message string   `json:"message" maxLength:"100000" doc:"Message of the commit; lines that begin with # stay"`
-	Amend   bool     `json:"amend,omitempty" doc:"Replaces the commit that is checked out, unless a remote has it"`
-	NoHooks bool     `json:"noHooks,omitempty" doc:"Runs no hook of the repository. Without it, a commit is refused while a hook is not approved"`
+	Head    string       `json:"head,omitempty" maxLength:"64" doc:"Commit that was checked out when the files were shown; absent before the first commit"`
+	Paths   []string     `json:"paths" maxItems:"100000" doc:"Files to commit whole, by the paths of the status. Others stay as they are, and so does what is staged of them"`
+	Parts   []CommitPart `json:"parts,omitempty" maxItems:"1000" doc:"Files to commit in part"`
+	Message string       `json:"message" maxLength:"100000" doc:"Message of the commit; lines that begin with # stay"`
+	Amend   bool         `json:"amend,omitempty" doc:"Replaces the commit that is checked out, unless a remote has it"`
+	NoHooks bool         `json:"noHooks,omitempty" doc:"Runs no hook of the repository. Without it, a commit is refused while a hook is not approved"`
+}
+
+// CommitPart is a file of which a commit gets another text than the one on disk, such as the text with some of its hunks. The file stays as it is.
+type CommitPart struct {
+	Path   string `json:"path" maxLength:"16384" doc:"A path of the status"`
+	Digest string `json:"digest" maxLength:"64" doc:"Digest of the text on disk from which the part was chosen"`
+	Text   string `json:"text" maxLength:"1048576" doc:"Text that the commit gets"`
 }
 
 // Committed is a commit that was made.
@@ -89,12 +98,25 @@ func (s *RepositoryStatus) check(c CommitRequest) ([]string, error) {
 		return nil, &refusal.Error{Code: refusedMoved}
 	case c.Amend && s.Head == "":
 		return nil, &refusal.Error{Code: refusedFirst}
-	case len(c.Paths) == 0 && !c.Amend:
+	case len(c.Paths)+len(c.Parts) == 0 && !c.Amend:
 		return nil, refusal.Bad(refusedNothing)
 	case len(s.Hooks) > 0 && !c.NoHooks:
 		return nil, &refusal.Error{Code: refusedHooks, Params: map[string]string{"names": strings.Join(s.Hooks, ", ")}}
 	}
-	var paths []string
+	return s.chosen(c)
+}
+
+// chosen returns the paths of the files to commit whole.
+func (s *RepositoryStatus) chosen(c CommitRequest) (paths []string, err error) {
+	for _, p := range c.Parts {
+		f, err := s.find(p.Path)
+		if err != nil {
+			return nil, err
+		}
+		if f.Kind != "modified" && f.Kind != "added" || slices.Contains(c.Paths, p.Path) {
+			return nil, &refusal.Error{Code: refusedWhole, Params: map[string]string{"path": p.Path}}
+		}
+	}
 	for _, path := range c.Paths {
 		f, err := s.find(path)
 		switch {
@@ -149,6 +171,9 @@ func (l *Library) commit(ctx context.Context, p place, c CommitRequest, paths []
 			return 0, err
 		}
 	}
+	if err := l.addParts(ctx, p, index, c.Parts); err != nil {
+		return 0, err
+	}
 	args := []string{"commit", "--quiet", "--cleanup=whitespace", "--file=-"}
 	if c.Amend {
 		args = append(args, "--amend")
@@ -161,6 +186,50 @@ func (l *Library) commit(ctx context.Context, p place, c CommitRequest, paths []
 		return 0, err
 	}
 	return l.follow(context.WithoutCancel(ctx), p, c.Head)
+}
+
+// addParts adds texts to an index, as git would add files with these texts: with the filters of their paths.
+func (l *Library) addParts(ctx context.Context, p place, index string, parts []CommitPart) error {
+	var entries []string
+	for _, part := range parts {
+		text, _, err := onDisk(p.top, part.Path)
+		switch {
+		case err != nil:
+			return err
+		case text == nil || digest(*text) != part.Digest:
+			return &refusal.Error{Code: refusedChanged, Params: map[string]string{"path": part.Path}}
+		}
+		object, err := l.lines(ctx, p, run{in: []byte(part.Text)}, "hash-object", "-w", "--stdin", "--path="+part.Path)
+		if err != nil {
+			return err
+		}
+		mode, err := l.mode(ctx, p, index, part.Path)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, mode+" "+object[0]+"\t"+part.Path+"\x00")
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	return l.git(ctx, p, run{index: index, in: []byte(strings.Join(entries, ""))}, "update-index", "-z", "--index-info")
+}
+
+// mode returns the mode of a file in an index, or the one that git would give to the file on disk.
+func (l *Library) mode(ctx context.Context, p place, index, path string) (string, error) {
+	said, err := l.records(ctx, p, run{index: index}, "ls-files", "-z", "--stage", "--", path)
+	if err != nil {
+		return "", err
+	}
+	if len(said) > 0 {
+		mode, _, _ := strings.Cut(said[0], " ")
+		return mode, nil
+	}
+	info, err := os.Lstat(filepath.Join(p.top, filepath.FromSlash(path)))
+	if err == nil && info.Mode()&0o100 != 0 {
+		return "100755", nil
+	}
+	return "100644", err
 }
 
 // copyIndex copies an index with its time: git takes a file that was written since then for one to be read again, whatever its size and time.

@@ -4,28 +4,35 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"deskhand/backend/refusal"
 )
 
 // maxShown is the size up to which a version of a file is returned.
 const maxShown = 1 << 20
 
-// FileVersions is a file that differs from the last commit. A version is absent where there is no such file, and where it cannot be shown.
+// FileVersions is a file that differs from a commit. A version is absent where there is no such file, and where it cannot be shown.
 type FileVersions struct {
 	Path   string  `json:"path"`
-	Before *string `json:"before,omitempty" doc:"Text in the last commit"`
+	Before *string `json:"before,omitempty" doc:"Text in the commit"`
 	After  *string `json:"after,omitempty" doc:"Text on disk"`
+	Digest string  `json:"digest,omitempty" doc:"Identifies the text on disk, for a commit of a part of the file"`
 	Hidden string  `json:"hidden,omitempty" enum:"binary,large" doc:"Why the texts are absent: one of them is not text in UTF-8, or has more than 1 MiB"`
 }
 
-// File returns both versions of a file of the status.
-func (l *Library) File(ctx context.Context, id, path string) (FileVersions, error) {
+// File returns a file of the status as it is in the last commit and on disk; or, with a base, a file of [BaseStatus] as it is in the commit in
+// common and on disk.
+func (l *Library) File(ctx context.Context, id, path, base string) (FileVersions, error) {
 	p, err := l.open(ctx, id)
 	if err != nil {
 		return FileVersions{}, err
@@ -34,12 +41,12 @@ func (l *Library) File(ctx context.Context, id, path string) (FileVersions, erro
 	if err != nil {
 		return FileVersions{}, err
 	}
-	file, err := now.find(path)
+	commit, was, err := l.earlier(ctx, p, now, path, base)
 	if err != nil {
 		return FileVersions{}, err
 	}
 	v := FileVersions{Path: path}
-	before, hidden, err := l.committed(ctx, p, now.Head, cmp.Or(file.Was, path))
+	before, hidden, err := l.committed(ctx, p, commit, cmp.Or(was, path))
 	if err != nil {
 		return FileVersions{}, l.refused(err)
 	}
@@ -49,8 +56,32 @@ func (l *Library) File(ctx context.Context, id, path string) (FileVersions, erro
 	}
 	if v.Hidden = cmp.Or(hidden, hiddenNow); v.Hidden == "" {
 		v.Before, v.After = before, after
+		if after != nil {
+			v.Digest = digest(*after)
+		}
 	}
 	return v, nil
+}
+
+// earlier returns the commit with which a file on disk is compared, and the file's path there where it is another one.
+func (l *Library) earlier(ctx context.Context, p place, now RepositoryStatus, path, base string) (commit, was string, err error) {
+	if base == "" {
+		file, err := now.find(path)
+		return now.Head, file.Was, err
+	}
+	s, err := l.compare(ctx, p, now, base)
+	if err != nil {
+		return "", "", err
+	}
+	files, err := l.differing(ctx, p, s.fork, now)
+	if err != nil {
+		return "", "", l.refused(err)
+	}
+	i := slices.IndexFunc(files, func(f BaseFile) bool { return f.Path == path })
+	if i < 0 {
+		return "", "", &refusal.Error{Code: refusedFile, Params: map[string]string{"path": path}}
+	}
+	return s.fork, files[i].Was, nil
 }
 
 // committed returns the text of a file in a commit, as a checkout would write it but for its filters; nil where the commit has no such file.
@@ -78,6 +109,11 @@ func (l *Library) committed(ctx context.Context, p place, head, path string) (te
 	}
 	text, hidden = shown(data)
 	return text, hidden, err
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 var errLarge = errors.New("the file is too large to be shown")

@@ -1,9 +1,10 @@
 // Package landing brings the work in a session's directory into the history of its repository: what is not committed yet, commits of
-// chosen files, and pushes of the branch.
+// chosen files, pushes of the branch, its comparison with another branch, the base, and merges of the two.
 //
 // A commit is made as git makes it for the person: with the person's name, signature and filters, and with the hooks of the repository, which
 // run only while all of them are approved for the directory (see package launch). What the person has staged, and files that were not
-// chosen, stay as they are. Nothing in the worktree is written or deleted, and a commit that fails leaves everything as it was.
+// chosen, stay as they are. Nothing in the worktree is written or deleted by a commit, and one that fails leaves everything as it was. A merge changes only files
+// that have no uncommitted changes, or that it has stashed before.
 package landing
 
 import (
@@ -167,7 +168,7 @@ func (l *Library) git(ctx context.Context, p place, r run, args ...string) error
 	if r.fetch || r.hooks {
 		c.Fetch = git.Safe
 	}
-	c.Patterns = r.hooks // a hook may run git with patterns; none of the runs with hooks names a path
+	c.Patterns = r.hooks || args[0] == "stash" // a hook may run git with patterns, and stash does; none of these runs names a path
 	err := git.Run(ctx, l.processes, c)
 	if errors.Is(err, proxy.ErrClosed) || err != nil && l.life.Err() != nil {
 		return refusal.ErrClosed

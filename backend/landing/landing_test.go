@@ -26,6 +26,7 @@ type bench struct {
 	repo    string
 	session landing.Session
 	hooks   []string // that nobody has approved
+	path    string   // a directory in which git is looked for first; "" = none
 }
 
 const id = "session"
@@ -76,13 +77,17 @@ func set(t testing.TB, with ...func(*landing.Deps)) *bench {
 }
 
 func (b *bench) env() []string {
-	return append(os.Environ(), "HOME="+b.root, "XDG_CONFIG_HOME="+filepath.Join(b.root, "config"), "GIT_CONFIG_NOSYSTEM=1")
+	path := os.Getenv("PATH")
+	if b.path != "" {
+		path = b.path + string(os.PathListSeparator) + path
+	}
+	return append(os.Environ(), "PATH="+path, "HOME="+b.root, "XDG_CONFIG_HOME="+filepath.Join(b.root, "config"), "GIT_CONFIG_NOSYSTEM=1")
 }
 
-// git is a person's own git.
+// git is a person's own git, in which no hook runs.
 func (b *bench) git(dir string, args ...string) string {
 	b.t.Helper()
-	cmd := exec.CommandContext(b.t.Context(), "git", args...)
+	cmd := exec.CommandContext(b.t.Context(), "git", append([]string{"-c", "core.hooksPath=" + os.DevNull}, args...)...)
 	cmd.Dir, cmd.Env = dir, b.env()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -495,7 +500,7 @@ func TestFileReturnsBothVersions(t *testing.T) {
 		"total.sh": `"one\ntwo\n" "one\nthree\n" `, "new.txt": `- "new\n" `, "gone.txt": `"gone\n" - `, "renamed.txt": `"a\nb\nc\nd\n" "a\nb\nc\nd\n" `,
 		"picture.bin": "- - binary", "long.txt": "- - large", "link": `- "/etc/passwd" `,
 	} {
-		v, err := b.File(t.Context(), id, path)
+		v, err := b.File(t.Context(), id, path, "")
 		if err != nil {
 			t.Fatalf("File(%q): got error %v, want none", path, err)
 		}
@@ -510,7 +515,7 @@ func TestFileReturnsBothVersions(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"sub/deep.txt", "../app/total.sh", "/etc/passwd", ""} {
-		_, err := b.File(t.Context(), id, path)
+		_, err := b.File(t.Context(), id, path, "")
 		refused(t, fmt.Sprintf("File(%q)", path), err, "landing.file")
 	}
 }
@@ -542,5 +547,60 @@ func TestOneCommitAtATime(t *testing.T) {
 	}
 	if err := <-over; err != nil {
 		t.Fatalf("Commit: got error %v, want none", err)
+	}
+}
+
+func TestCommitTakesAPartOfAFile(t *testing.T) {
+	b := set(t)
+	b.leave("total.sh", "zero\none\ntwo\nthree\n", "new.txt", "a\nb\n", "tool.sh", "#!/bin/sh\n")
+	if err := os.Chmod(filepath.Join(b.repo, "tool.sh"), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	b.git(b.repo, "mv", "old.txt", "renamed.txt")
+	part := func(path, text string) landing.CommitPart {
+		v, err := b.File(t.Context(), id, path, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return landing.CommitPart{Path: path, Digest: v.Digest, Text: text}
+	}
+	chosen := []landing.CommitPart{part("total.sh", "one\ntwo\nthree\n"), part("new.txt", "a\n"), part("tool.sh", "#!/bin/sh\n")}
+	b.committed(landing.CommitRequest{Parts: chosen, Message: "parts"})
+	if got := b.git(b.repo, "show", "HEAD:total.sh") + "|" + b.git(b.repo, "show", "HEAD:new.txt") + "|" + b.git(b.repo, "ls-files", "--stage", "tool.sh")[:6]; got != "one\ntwo\nthree|a|100755" {
+		t.Errorf("commit: got %q, want the texts of the parts and an executable", got)
+	}
+	if got := b.git(b.repo, "status", "--porcelain"); got != " M new.txt\nR  old.txt -> renamed.txt\n M total.sh" {
+		t.Errorf("status after it: got %q, want what was left out, and what was staged", got)
+	}
+	late := part("total.sh", "one\ntwo\nthree\n")
+	b.leave("total.sh", "another agent was here\n")
+	for _, c := range []struct {
+		what, code string
+		part       landing.CommitPart
+		paths      []string
+	}{
+		{"of a file that was written since", "landing.changed", late, nil},
+		{"of a renamed file", "landing.whole", part("renamed.txt", "a\n"), nil},
+		{"of a file that is chosen whole, too", "landing.whole", part("new.txt", "a\n"), []string{"new.txt"}},
+		{"of a file without a change", "landing.file", landing.CommitPart{Path: "gone.txt"}, nil},
+		{"of a file elsewhere", "landing.file", landing.CommitPart{Path: "../other"}, nil},
+	} {
+		_, err := b.commit(landing.CommitRequest{Parts: []landing.CommitPart{c.part}, Paths: c.paths, Message: "m"})
+		refused(t, "Commit of a part "+c.what, err, c.code)
+	}
+}
+
+// Git keeps the lines of a part as it keeps those of the whole file.
+func TestPartOfAFileGoesThroughItsFilters(t *testing.T) {
+	b := set(t)
+	b.git(b.repo, "config", "core.autocrlf", "true")
+	b.leave("windows.txt", "a\r\nb\r\n")
+	v, err := b.File(t.Context(), id, "windows.txt", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.committed(landing.CommitRequest{Parts: []landing.CommitPart{{Path: "windows.txt", Digest: v.Digest, Text: "a\r\n"}}, Message: "part"})
+	if got := b.git(b.repo, "cat-file", "blob", "HEAD:windows.txt"); got != "a" {
+		t.Errorf("blob: got %q, want a line without a carriage return", got)
 	}
 }

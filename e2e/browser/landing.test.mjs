@@ -80,8 +80,27 @@ test("what is not committed is looked through, committed and pushed", async (t) 
   git("commit", "-q", "--allow-empty", "-m", "by hand");
   await message.fill("More");
   await panel.getByRole("button", { name: "Commit 1 file" }).click();
-  await panel.getByText("Somebody else has committed since. The list was refreshed.").waitFor();
+  await panel.getByText("There are new commits since. The list was refreshed.").waitFor();
   await panel.getByRole("button", { name: "Commit 1 file" }).click();
   await app.page.getByText("Committed More").waitFor();
   assert.equal(git("log", "--format=%s", "-2"), "More\nby hand");
+
+  // Of a file with two changes, one is committed.
+  const lines = (...list) => list.map((line) => `${line}\n`).join("");
+  const many = Array.from({ length: 30 }, (_, n) => `line ${n + 1}`);
+  fs.writeFileSync(path.join(desk.work, "many.txt"), lines(...many));
+  git("add", "many.txt");
+  git("commit", "-q", "-m", "Many");
+  fs.writeFileSync(path.join(desk.work, "many.txt"), lines("first", ...many.slice(1, 29), "last"));
+  await panel.getByRole("button", { name: "Refresh" }).click();
+  await list.getByRole("button", { name: "many.txt" }).click();
+  await panel.getByRole("checkbox", { name: "Commit change 2 of 2 in many.txt" }).uncheck();
+  await looks.at(app.page, "landing-hunks");
+  await message.fill("The first");
+  await panel.getByRole("button", { name: "Commit 1 file" }).click();
+  await app.page.getByText("Committed The first").waitFor();
+  assert.equal(git("show", "HEAD:many.txt"), lines("first", ...many.slice(1)).trimEnd());
+  assert.equal(git("status", "--porcelain", "many.txt"), " M many.txt");
+  await panel.getByText("last", { exact: true }).first().waitFor();
+  looks.done();
 });

@@ -137,6 +137,8 @@ export type RepositoryStatus = Schemas['RepositoryStatus'];
 export type UncommittedFile = Schemas['UncommittedFile'];
 /** A file as it is in the last commit and on disk. */
 export type FileVersions = Schemas['FileVersions'];
+export type BaseStatus = Schemas['BaseStatus'];
+export type MergeRequest = Schemas['MergeRequest'];
 export type FileDiff = Schemas['FileDiff'];
 export type Hunk = Schemas['Hunk'];
 /** The last restoration, which can be undone. */

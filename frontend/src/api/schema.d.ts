@@ -1522,6 +1522,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{id}/repository/base": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Compare the branch and the files of a session with another branch */
+        get: operations["compareBase"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{id}/repository/commit": {
         parameters: {
             query?: never;
@@ -1539,6 +1556,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{id}/repository/fetch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Get the commits of a remote's branches */
+        post: operations["fetchRemote"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{id}/repository/file": {
         parameters: {
             query?: never;
@@ -1546,10 +1580,27 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get a file as it is in the last commit and on disk */
+        /** Get a file as it is in a commit and on disk */
         get: operations["uncommittedFile"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/repository/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Merge the branch of a session into a base */
+        post: operations["merge"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1567,6 +1618,40 @@ export interface paths {
         put?: never;
         /** Push the branch of a session's repository */
         post: operations["push"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/repository/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End a merge or a rebase that waits, or take it back */
+        post: operations["resolveMerge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/repository/update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Bring the commits of a base into the branch of a session */
+        post: operations["updateBranch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2437,6 +2522,56 @@ export interface components {
             id: string;
             name: string;
         };
+        BaseFile: {
+            /**
+             * Format: int64
+             * @description Number of lines; 0 for a binary file
+             */
+            added: number;
+            /** @enum {string} */
+            kind: "added" | "modified" | "deleted" | "renamed" | "type" | "conflict";
+            /** @description Relative to the repository, with slashes */
+            path: string;
+            /**
+             * Format: int64
+             * @description Number of lines; 0 for a binary file
+             */
+            removed: number;
+            /** @description The file differs from the last commit, too */
+            uncommitted?: boolean;
+            /** @description Earlier path of a renamed file */
+            was?: string;
+        };
+        BaseStatus: {
+            /**
+             * Format: int64
+             * @description Number of commits that the base does not have
+             */
+            ahead: number;
+            /** @description Branch that was compared with, such as main or origin/main */
+            base: string;
+            /** @description Commit of the base */
+            baseCommit: string;
+            /** @description Branches to compare with, the most likely one first */
+            bases: string[];
+            /**
+             * Format: int64
+             * @description Number of commits of the base that the branch does not have
+             */
+            behind: number;
+            /** @description Other worktree in which the base is checked out, whose files a merge changes */
+            checkedOut?: string;
+            /** @description Files that both sides have changed in the same place, if the branch were merged with the base */
+            conflicts: string[];
+            /** @description Files that differ on disk from the commit that the branch and the base have in common */
+            files: components["schemas"]["BaseFile"][];
+            /** @description Commit that is checked out */
+            head: string;
+            /** @description Proposal for the message of a merge */
+            message: string;
+            /** @description The base is a remote's branch, as of the last fetch; nothing can be merged into it here */
+            remote: boolean;
+        };
         Batch: {
             /** @description Absent with reset */
             events?: components["schemas"]["Event"][];
@@ -2676,6 +2811,14 @@ export interface components {
             hint?: string;
             name: string;
         };
+        CommitPart: {
+            /** @description Digest of the text on disk from which the part was chosen */
+            digest: string;
+            /** @description A path of the status */
+            path: string;
+            /** @description Text that the commit gets */
+            text: string;
+        };
         CommitRequest: {
             /** @description Replaces the commit that is checked out, unless a remote has it */
             amend?: boolean;
@@ -2685,6 +2828,8 @@ export interface components {
             message: string;
             /** @description Runs no hook of the repository. Without it, a commit is refused while a hook is not approved */
             noHooks?: boolean;
+            /** @description Files to commit in part */
+            parts?: components["schemas"]["CommitPart"][];
             /** @description Files to commit whole, by the paths of the status. Others stay as they are, and so does what is staged of them */
             paths: string[];
         };
@@ -3036,6 +3181,10 @@ export interface components {
             name: string;
             path: string;
         };
+        FetchRequest: {
+            /** @description Name of a remote; absent for the first of the status */
+            remote?: string;
+        };
         File: {
             /** @description The file can be run: by its mode, its first line or its name; or the file is a text from which agents take or run commands */
             executable: boolean;
@@ -3075,8 +3224,10 @@ export interface components {
         FileVersions: {
             /** @description Text on disk */
             after?: string;
-            /** @description Text in the last commit */
+            /** @description Text in the commit */
             before?: string;
+            /** @description Identifies the text on disk, for a commit of a part of the file */
+            digest?: string;
             /**
              * @description Why the texts are absent: one of them is not text in UTF-8, or has more than 1 MiB
              * @enum {string}
@@ -3563,6 +3714,32 @@ export interface components {
             usedAt?: string;
             /** @description Address of the last use */
             usedFrom?: string;
+        };
+        MergeRequest: {
+            /** @description A branch of this repository, not of a remote */
+            base: string;
+            /** @description Commit of the base when it was shown */
+            baseCommit: string;
+            /** @description Commit that was checked out when it was shown */
+            head: string;
+            /**
+             * @description merge makes a commit with both as parents, squash one commit with all changes, rebase puts the branch's commits on top of the base, forward takes the branch's commits as they are and is refused where the base has others
+             * @enum {string}
+             */
+            how: "merge" | "squash" | "rebase" | "forward";
+            /** @description Message of the commit of merge and squash */
+            message?: string;
+            /** @description Runs no hook of the repository. Without it, a merge is refused while a hook is not approved */
+            noHooks?: boolean;
+            /** @description Stashes what is not committed in the worktree of the base, and puts it back afterwards; without it, a merge is refused where that is in the way */
+            stash?: boolean;
+        };
+        Merged: {
+            base: string;
+            /** @description Commit that the base has now */
+            commit: string;
+            /** @description Commit of the stash that could not be put back without conflicts; git stash list names it */
+            stashed?: string;
         };
         ModeMark: {
             /** @enum {string} */
@@ -4258,6 +4435,20 @@ export interface components {
             cols: number;
             /** Format: int64 */
             rows: number;
+        };
+        ResolveRequest: {
+            /** @description Takes the merge or the rebase back. The files as they are then are kept as a commit */
+            abort?: boolean;
+            /** @description Runs no hook of the repository. Without it, the end is refused while a hook is not approved */
+            noHooks?: boolean;
+        };
+        Resolved: {
+            /** @description Commit that is checked out now */
+            commit: string;
+            /** @description Files of a later commit of a rebase that have conflicts now */
+            conflicts: string[];
+            /** @description Ref with the files as they were before the merge was taken back */
+            kept?: string;
         };
         RestoreTurn: {
             /** @description Files that were changed since, too. What they are now is kept for the way back */
@@ -5209,6 +5400,26 @@ export interface components {
             staged?: "all" | "part";
             /** @description Earlier path of a renamed file */
             was?: string;
+        };
+        UpdateRequest: {
+            base: string;
+            /** @description Commit that was checked out when it was shown */
+            head: string;
+            /**
+             * @description merge makes a commit with both as parents, rebase puts the branch's commits on top of the base
+             * @enum {string}
+             */
+            how: "merge" | "rebase";
+            /** @description Leaves conflicts in the files, for an agent or a person to resolve; without it, an update with conflicts changes nothing */
+            leave?: boolean;
+            /** @description Runs no hook of the repository. Without it, an update is refused while a hook is not approved */
+            noHooks?: boolean;
+        };
+        Updated: {
+            /** @description Commit that is checked out now */
+            commit: string;
+            /** @description Files with conflicts, when the update waits for their resolution */
+            conflicts: string[];
         };
         Usage: {
             cost?: components["schemas"]["Cost"];
@@ -10313,6 +10524,49 @@ export interface operations {
             };
         };
     };
+    compareBase: {
+        parameters: {
+            query?: {
+                /** @description A branch, such as main or origin/main; absent for the most likely one */
+                base?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BaseStatus"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     commit: {
         parameters: {
             query?: never;
@@ -10360,11 +10614,58 @@ export interface operations {
             };
         };
     };
+    fetchRemote: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FetchRequest"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     uncommittedFile: {
         parameters: {
             query: {
-                /** @description A path of the status */
+                /** @description A path of the status, or of the comparison with the base */
                 path: string;
+                /** @description A base: the commit is the one that the branch and the base have in common. Absent: the last commit */
+                base?: string;
             };
             header?: never;
             path: {
@@ -10381,6 +10682,53 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FileVersions"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    merge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MergeRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Merged"];
                 };
             };
             /** @description Refused: a problem with a code, and the params of its text */
@@ -10428,6 +10776,100 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Pushed"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    resolveMerge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResolveRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Resolved"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    updateBranch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Updated"];
                 };
             };
             /** @description Refused: a problem with a code, and the params of its text */

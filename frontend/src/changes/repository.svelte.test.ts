@@ -1,7 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import type { RepositoryStatus, UncommittedFile } from '../api/records';
-import { client } from '../state/state';
+import type { SessionView } from '../state/session.svelte';
+import { client, conversations } from '../state/state';
 import { Repository } from './repository.svelte';
 
 afterEach(() => vi.restoreAllMocks());
@@ -82,4 +83,56 @@ test('nothing is committed while hooks wait for approval, a merge for its end, o
   now = status({ unfinished: 'merge' });
   await repository.load();
   expect(repository.committable).toBe(false);
+});
+
+test('a file in part is committed by its text, and whole again once the choice is old', async () => {
+  let changed = true;
+  const { repository, call } = opened((route) => {
+    if (!route.includes('commit')) return status();
+    if (changed) throw new ApiError('landing.changed', { path: 'a.txt' }, 409);
+    return { commit: 'c2', subject: 'Mend it', branch: 'main', files: 2 };
+  });
+  await repository.load();
+  const part = { digest: 'd1', left: new Set([1]), text: 'one\n' };
+  repository.take('a.txt', true, part);
+  await repository.commit();
+  expect(call).toHaveBeenCalledWith('POST /client/sessions/{id}/repository/commit', {
+    path: { id: 's1' },
+    body: {
+      head: 'c1',
+      paths: ['b.txt'],
+      parts: [{ path: 'a.txt', digest: 'd1', text: 'one\n' }],
+      message: 'Mend it',
+    },
+  });
+  expect([repository.error?.code, repository.parts.size]).toEqual(['landing.changed', 0]);
+  changed = false;
+  repository.take('a.txt', true, part);
+  repository.take('a.txt', false);
+  expect([repository.parts.size, repository.left.has('a.txt')]).toEqual([0, true]);
+});
+
+test.each([
+  ['Here it is:\n\n```\nMend the total\n\nIt was wrong.\n```\n', 'Mend the total\n\nIt was wrong.'],
+  ['```text\nfirst\n```\nBetter:\n```text\nsecond\n```', 'second'],
+  ['Mend the total', 'Mend the total'],
+  [Array.from({ length: 20 }, () => 'words').join('\n'), undefined],
+])('the message is taken from the answer %j', async (answer, message) => {
+  const { repository } = opened(() => status());
+  await repository.load();
+  let asked = '';
+  vi.spyOn(conversations, 'say').mockImplementation((_, text) => {
+    asked = text;
+    return Promise.resolve(true);
+  });
+  await repository.ask();
+  expect(asked).toContain('- `a.txt` (modified)\n- `b.txt` (modified)');
+  const item = (kind: string, turn: string, text: string) => ({ entry: { kind, turn }, text });
+  const items = (more: unknown[]) =>
+    [item('agent', 't1', '```\nof an earlier turn\n```'), ...more] as unknown as SessionView['items'];
+  repository.answered(items([]), 't1');
+  repository.answered(items([item('user', 't2', asked), item('agent', 't2', answer)]), 't2');
+  expect([repository.asked, repository.written]).toEqual([asked, undefined]); // it may go on
+  repository.answered(items([item('user', 't2', asked), item('agent', 't2', answer)]), undefined);
+  expect([repository.asked, repository.written]).toEqual(['', message]);
 });

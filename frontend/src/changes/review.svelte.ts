@@ -56,8 +56,8 @@ export class Review {
   split = $state(localStorage.getItem(splitKey) === 'yes');
   /** There is room for two columns. */
   wide = $state(true);
-  /** What is not committed is shown, whoever has changed it, and not what turns have changed. */
-  uncommitted = $state(false);
+  /** What git says is shown, whoever has changed it, and not what turns have changed. */
+  git = $state<'uncommitted' | 'base'>();
   /** A restoration runs. */
   busy = $state(false);
   /** The last restoration, which can be undone. */

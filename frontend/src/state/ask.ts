@@ -4,7 +4,7 @@ export const tabs = ['changes', 'files', 'terminal', 'plan', 'inspector'] as con
 export type PanelTab = (typeof tabs)[number];
 
 export type PanelAsk =
-  | { tab: 'changes'; turn?: string; path?: string; since?: 'start' | 'uncommitted' }
+  | { tab: 'changes'; turn?: string; path?: string; since?: 'start' | 'uncommitted' | 'base' }
   /** A file or a directory. */
   | { tab: 'files'; path?: string; line?: number; directory?: boolean | undefined }
   /** A terminal by its id, a text that is too long for its row, or a new terminal in a directory. */

@@ -4,6 +4,7 @@ import { addTexts } from './texts';
 
 export const head = {
   'head.branch': 'Branch {branch}',
+  'head.branch.compare': 'Compare branch {branch} with its base',
   'head.commit': 'Commit…',
   'head.rename': '{title}\nClick to rename',
   'head.stat.name.one': '+{added} −{removed} in {n} file',
