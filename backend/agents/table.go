@@ -16,18 +16,36 @@ type table struct {
 	fault       error // of the bundled catalogue; a test holds it nil
 }
 
-// row returns the table's entry for id.
+// row returns the table's entry for id. A list of sessions asks for a row each, so row copies no other entry.
 func (t *table) row(id string) (entry, error) {
-	rows, fileErr := t.rows()
-	for _, e := range rows {
-		if e.id == id {
-			return e, nil
-		}
+	own, err := t.definitions.entries()
+	of := slices.IndexFunc(own, func(e entry) bool { return e.id == id })
+	base, known := t.base(id)
+	switch {
+	case of >= 0 && known:
+		own[of].known = base.known.ofAnother(own[of].known)
+		return own[of], nil
+	case of >= 0:
+		return own[of], nil
+	case known:
+		return base, nil
 	}
-	if fileErr != nil {
-		return entry{}, fmt.Errorf("%w: %s (%w)", ErrUnknown, id, fileErr)
+	if err = errors.Join(t.fault, err); err != nil {
+		return entry{}, fmt.Errorf("%w: %s (%w)", ErrUnknown, id, err)
 	}
 	return entry{}, fmt.Errorf("%w: %s", ErrUnknown, id)
+}
+
+// base returns the entry for id without agents.json.
+func (t *table) base(id string) (entry, bool) {
+	if t.demo.id == id {
+		return t.demo, true
+	}
+	catalogue := *t.catalogue.Load()
+	if i := slices.IndexFunc(catalogue, func(e entry) bool { return e.id == id }); i >= 0 {
+		return catalogue[i], true
+	}
+	return entry{}, false
 }
 
 // rows returns the whole table: the demo agent, the catalogue in its order, then the readable entries of agents.json. The error is that of

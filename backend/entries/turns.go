@@ -86,13 +86,17 @@ func (l *Library) DoneTurn(ctx context.Context, id string) (*Turn, error) {
 	return first(l.turns(ctx, `WHERE id = ? AND state = 'done'`, id))
 }
 
-// NamedOrRunningTurns returns the turns that ids, a JSON list, names, and the turns of a session that are not done.
+// namedOrRunning selects turns by a JSON list of ids, and those of a session that are not done.
 //
-// The turns are looked up by their ids: a range of time would have to be found among all turns of the session. The plus in the query keeps
-// SQLite from the index by session for the same reason: few turns run in all sessions together.
+// The turns are looked up by their ids: a range of time would have to be found among all turns of the session. The plus keeps SQLite from the
+// index by session for the same reason: few turns run in all sessions together. UNION without ALL would have SQLite go through all turns of
+// all sessions, in the order of their ids, to leave out what comes twice.
+const namedOrRunning = `WHERE id IN (SELECT value FROM json_each(?)
+	UNION ALL SELECT id FROM turn WHERE state <> 'done' AND +session = ?) ORDER BY started_at, id`
+
+// NamedOrRunningTurns returns the turns that ids, a JSON list, names, and the turns of a session that are not done.
 func (l *Library) NamedOrRunningTurns(ctx context.Context, ids, session string) ([]Turn, error) {
-	return l.turns(ctx, `WHERE id IN (SELECT value FROM json_each(?)
-		UNION SELECT id FROM turn WHERE state <> 'done' AND +session = ?) ORDER BY started_at, id`, ids, session)
+	return l.turns(ctx, namedOrRunning, ids, session)
 }
 
 // SessionsWithRunningTurn is a query for the ids of the sessions with a turn that is not done.

@@ -55,11 +55,14 @@ func (l *Library) WaitingIn(ctx context.Context, session string) ([]Request, err
 	return record.Readable[Request](ctx, l.db.Read(), `SELECT data FROM request WHERE session = ? AND status = 'requested' ORDER BY created_at, id`, session)
 }
 
-// NamedOrWaiting returns the requests that ids, a JSON list, names, and the requests of a session that wait. The plus in the query keeps SQLite
-// from the index by session: few requests wait in all sessions together.
+// namedOrWaiting selects requests by a JSON list of ids, and those of a session that wait. The plus keeps SQLite from the index by session: few
+// requests wait in all sessions together. UNION without ALL would have SQLite go through all requests of all sessions.
+const namedOrWaiting = `SELECT data FROM request WHERE id IN (SELECT value FROM json_each(?)
+	UNION ALL SELECT id FROM request WHERE status = 'requested' AND +session = ?) ORDER BY created_at, id`
+
+// NamedOrWaiting returns the requests that ids, a JSON list, names, and the requests of a session that wait.
 func (l *Library) NamedOrWaiting(ctx context.Context, ids, session string) ([]Request, error) {
-	return record.Readable[Request](ctx, l.db.Read(), `SELECT data FROM request WHERE id IN (SELECT value FROM json_each(?)
-		UNION SELECT id FROM request WHERE status = 'requested' AND +session = ?) ORDER BY created_at, id`, ids, session)
+	return record.Readable[Request](ctx, l.db.Read(), namedOrWaiting, ids, session)
 }
 
 // Of returns all requests of a session, the oldest first.

@@ -368,16 +368,7 @@ func TestFindPassesOverOtherSessions(t *testing.T) {
 func TestFindReadsRowsByIndexes(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	plan := func(text string, args ...any) string {
-		steps, err := record.Query(t.Context(), f.db.Read(), func(s record.Scanner) (step string, err error) {
-			var id, parent, unused int
-			return step, s.Scan(&id, &parent, &unused, &step)
-		}, "EXPLAIN QUERY PLAN "+text, args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Join(steps, "\n")
-	}
+	plan := func(text string, args ...any) string { return storetest.Plan(t, f.db, text, args...) }
 	for _, q := range []Query{{}, {Agent: "a"}, {Workspace: "w"}, {Session: "s"}, {From: time.Now(), To: time.Now()}} {
 		text, args := q.hits(`"word"`, rowRange{1, 100}, 10)
 		got := plan(text, args...)

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"deskhand/backend/store"
 	"deskhand/backend/storetest"
 )
 
@@ -19,22 +18,9 @@ func TestListIsReadByItsIndex(t *testing.T) {
 		"the first": {listed, []any{true, 10}},
 		"a further": {listed + listedBefore, []any{true, 1, "x", 10}},
 	} {
-		plan := planOf(t, db, "SELECT "+sessionColumns+sessionFrom+tc.where+listedFirst, tc.args...)
+		plan := storetest.Plan(t, db, "SELECT "+sessionColumns+sessionFrom+tc.where+listedFirst, tc.args...)
 		if !strings.HasPrefix(plan, "SEARCH s USING INDEX session_updated") || strings.Contains(plan, "SCAN s") || strings.Contains(plan, "USE TEMP B-TREE FOR ORDER BY") {
 			t.Errorf("plan of %s: got\n%s\nwant a search by session_updated, without a scan or a sort", name, plan)
 		}
 	}
-}
-
-// planOf returns SQLite's plan of a query.
-func planOf(t *testing.T, db *store.DB, text string, args ...any) string {
-	t.Helper()
-	steps, err := query(t.Context(), db.Read(), func(s scanner) (step string, err error) {
-		var id, parent, unused int
-		return step, s.Scan(&id, &parent, &unused, &step)
-	}, "EXPLAIN QUERY PLAN "+text, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(steps, "\n")
 }

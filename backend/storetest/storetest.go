@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
+	"deskhand/backend/record"
 	"deskhand/backend/store"
 )
 
@@ -33,6 +35,19 @@ func Open(tb testing.TB, dir string) *store.DB {
 		tb.Fatalf("storetest.Open(%s): got error %v, want a database", dir, err)
 	}
 	return db
+}
+
+// Plan returns the steps of SQLite's plan for a query, a line each.
+func Plan(tb testing.TB, db *store.DB, query string, args ...any) string {
+	tb.Helper()
+	steps, err := record.Query(tb.Context(), db.Read(), func(s record.Scanner) (step string, err error) {
+		var id, parent, unused int
+		return step, s.Scan(&id, &parent, &unused, &step)
+	}, "EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		tb.Fatalf("the plan of %s: got error %v, want none", query, err)
+	}
+	return strings.Join(steps, "\n")
 }
 
 const name = "deskhand.db"
