@@ -8,6 +8,8 @@ cd "$(dirname "$0")/.."
 
 every=(frontend go browser window sdk clock cases generated lint cross)
 tags=desktop,production,webkit2_41
+# Without the directory in what is compiled, another clone of the same code compiles nothing again.
+export GOFLAGS="-trimpath ${GOFLAGS:-}"
 
 # needs PART prints what build/setup.sh has to make ready for it.
 needs() {
@@ -51,14 +53,25 @@ part_lint() { # style, layers, go.mod; with the window, and what stands in for i
 # compression, images, JSON) run without the detector: a race in them is no mistake of ours, and they are most of the detector's work,
 # encoding/json more than half. JSON writes into our own values through reflect, which keeps the detector. -l because the map of types that
 # encoding/json shares among goroutines would be inlined into other packages, unseen, and look like a race.
+#
+# Packages that only compute, one call after the other, have tests of their own without the detector, under which they take up to thirty times
+# as long: they have no goroutine, lock or channel, which is looked for first. In the tests of all other packages the detector watches them, too.
 part_go() {
-	local plain flags=(-gcflags='encoding/json=-race=false -l')
+	local plain sequential=(acp prose salvage transcript) flags=(-gcflags='encoding/json=-race=false -l')
 	for plain in modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory compress/... image/... golang.org/x/image/... github.com/klauspost/compress/... github.com/santhosh-tekuri/jsonschema/...; do
 		flags+=("-gcflags=$plain=-race=false")
 	done
+	sequential=("${sequential[@]/#/./backend/}")
+	if grep -nE '^[[:space:]]*go (func|[a-zA-Z_.]+\()|"sync|\<chan\>' $(go list -f '{{range .GoFiles}}{{$.Dir}}/{{.}} {{end}}' "${sequential[@]}"); then
+		echo "test: these lines belong into a package that is tested with the race detector: see part_go" >&2
+		return 1
+	fi
 	build/programs.sh agents && # which several packages would build at once
 		go build -ldflags='-X main.version=test' -o build/bin/deskhand-of-tests . || return
-	GORACE="atexit_sleep_ms=10 ${GORACE:-}" go test -race -vet=off -ldflags=-w "${flags[@]}" -shuffle=on -p 3 -parallel 4 -timeout 20m ./backend/session ./backend/agents ./backend/cli ./...
+	go test -vet=off -ldflags=-w -shuffle=on -p 3 -timeout 20m "${sequential[@]}"
+	local result=$?
+	GORACE="atexit_sleep_ms=10 ${GORACE:-}" go test -race -vet=off -ldflags=-w "${flags[@]}" -shuffle=on -p 3 -parallel 4 -timeout 20m \
+		./backend/session ./backend/agents ./backend/cli $(go list ./... | grep -vxF "$(go list "${sequential[@]}")") && [ $result = 0 ]
 }
 
 # Types alone tell what a system lacks; code for each would be a build of everything from nothing. make test-package builds for all of them.
