@@ -115,7 +115,7 @@ part_clock() {
 		mkdir "$dir/time" && cp "$(go env GOROOT)"/src/time/*.go "$dir/time" &&
 			sed -i 's|^\tmono -= startNano$|&; sec += (mono/2e9%3 - 1) * 31536000|' "$dir/time/time.go" && grep -q '; sec += ' "$dir/time/time.go" &&
 			go list -deps -export -f '{{with .Export}}packagefile {{$.ImportPath}}={{.}}{{end}}' . >"$dir/packages" &&
-			go tool compile -std -p time -importcfg "$dir/packages" -trimpath "$dir=>\$GOROOT/src" -o "$dir/time.a" \
+			go tool compile -std -p time -importcfg "$dir/packages" -trimpath "$dir/time=>time" -o "$dir/time.a" \
 				$(go list -f "{{range .GoFiles}}$dir/time/{{.}} {{end}}" time) &&
 			sed "s|^packagefile time=.*|packagefile time=$dir/time.a|" "$dir/packages" >"$dir/changed" &&
 			go tool link -importcfg "$dir/changed" -o "$dir/deskhand" "$(sed -n 's/^packagefile deskhand=//p' "$dir/packages")"
