@@ -33,6 +33,7 @@ type sessionsCommand struct {
 	Changes  sessionsChanges  `cmd:"" help:"Show which files a turn changed."`
 	Undo     sessionsUndo     `cmd:"" help:"Take back what a turn changed."`
 	Worktree sessionsWorktree `cmd:"" help:"Show the worktree of a conversation, remove it or bring it back."`
+	Land     sessionsLand     `cmd:"" help:"Compare the branch of a conversation with its base; commit, merge and push it."`
 	Delete   sessionsDelete   `cmd:"" help:"Delete conversations for good."`
 	Relink   sessionsRelink   `cmd:"" help:"Tell where a directory was moved to; its conversations follow."`
 }
