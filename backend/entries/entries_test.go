@@ -139,8 +139,8 @@ func TestEntriesAreFoundByKind(t *testing.T) {
 			t.Errorf("HasStraggler(%s): got %v and %v, want %v", id, got, err, want)
 		}
 	}
-	if n, err := f.Count(t.Context()); err != nil || n != 3 {
-		t.Errorf("Count: got %d and %v, want 3", n, err)
+	if n, err := f.Count(t.Context()); err != nil || n != 4 {
+		t.Errorf("Count: got %d and %v, want 4", n, err)
 	}
 }
 

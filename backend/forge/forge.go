@@ -81,7 +81,7 @@ type PullRequestStatus struct {
 	Bases       []string     `json:"bases" doc:"Branches of the remote, as of the last fetch"`
 	Unpushed    int          `json:"unpushed" doc:"Number of commits that the remote does not have"`
 	Hooks       []string     `json:"hooks" doc:"Names of the programs that git would run for a push and that nobody has approved here"`
-	Use         string       `json:"use,omitempty" enum:"gh,glab,page" doc:"How the host is reached; absent until a person has said it"`
+	Use         string       `json:"use,omitempty" enum:"gh,glab,page" doc:"How the host is reached; absent until a person has said it, where there is a choice"`
 	Tools       []string     `json:"tools" doc:"Programs of this machine that may reach the host, of gh and glab"`
 	PullRequest *PullRequest `json:"pullRequest,omitempty" doc:"Absent where there is none, or the forge was not asked"`
 	At          *record.Time `json:"at,omitempty" doc:"Moment of the forge's answer"`
@@ -101,10 +101,11 @@ func (l *Library) Status(ctx context.Context, id string, fresh bool) (PullReques
 	if err != nil {
 		return PullRequestStatus{}, err
 	}
-	use := l.use(r.Host)
+	tools := l.tools(ctx, r)
+	use := l.use(r.Host, tools)
 	s := PullRequestStatus{
 		Forge: r.Forge, Host: r.Host, Repository: r.Path, Into: r.Path, Remote: out.Remote, Branch: out.Branch, Base: out.Default, Bases: append([]string{}, out.Bases...),
-		Unpushed: out.Unpushed, Hooks: append([]string{}, out.Hooks...), Use: use, Tools: l.tools(ctx, r),
+		Unpushed: out.Unpushed, Hooks: append([]string{}, out.Hooks...), Use: use, Tools: tools,
 	}
 	if use == UseGH || use == UseGLab {
 		a, at, err := l.look(ctx, r, use, out.Branch, fresh)
@@ -266,7 +267,7 @@ func (l *Library) Create(ctx context.Context, id string, q CreatePullRequest) (C
 	if err != nil {
 		return CreatedPullRequest{}, err
 	}
-	use := l.use(r.Host)
+	use := l.use(r.Host, l.tools(ctx, r))
 	a, err := l.mayCreate(ctx, out, r, use, q)
 	if err != nil {
 		return CreatedPullRequest{}, err
@@ -341,12 +342,15 @@ func ParseChoices(setting string) []HostChoice {
 	return list
 }
 
-// use returns how a host is reached; "" where nobody has said it.
-func (l *Library) use(host string) string {
+// use returns how a host is reached; "" where a person has to say it. Without a program of the person's, there is only the browser.
+func (l *Library) use(host string, tools []string) string {
 	for _, c := range l.Choices() {
 		if c.Host == host {
 			return c.Use
 		}
+	}
+	if len(tools) == 0 {
+		return UsePage
 	}
 	return ""
 }

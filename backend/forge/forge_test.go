@@ -534,6 +534,18 @@ func TestCreateOnGitLabRefuses(t *testing.T) {
 	}
 }
 
+func TestNobodyIsAskedWhereThereIsOnlyTheBrowser(t *testing.T) {
+	b := set(t, "git@codeberg.org:ada/app.git", "gh", "glab")
+	s := b.look(false)
+	if s.Use != "page" || len(s.Tools) != 0 || s.Page != "https://codeberg.org/ada/app/compare/main...fix/total?expand=1" {
+		t.Fatalf("Status: got use %q, tools %v, page %q, want the page of codeberg.org", s.Use, s.Tools, s.Page)
+	}
+	done, err := b.create(forge.CreatePullRequest{Branch: "fix/total", Base: "main", Title: "Mend"})
+	if err != nil || !done.Pushed || done.Page == "" {
+		t.Fatalf("Create: got %+v, error %v, want a push and a page", done, err)
+	}
+}
+
 func TestPageMakesThePullRequestWhereThePersonWantsTheBrowser(t *testing.T) {
 	b := set(t, gitHub, "gh")
 	b.choices = "github.com=page"

@@ -39,10 +39,6 @@ func (c *Client) forgeRoutes() {
 		) (*body[forge.CreatedPullRequest], error) {
 			return answer(l.Create(ctx, in.ID, in.Body))
 		})
-	register(c, op("listForges", http.MethodGet, "forges", "List how the hosts of pull requests are reached", http.StatusOK),
-		func(context.Context, *struct{}) (*body[forgeList], error) {
-			return answer(forgeList{Items: l.Choices()}, nil)
-		})
 	register(c, op("chooseForge", http.MethodPut, "forges/{host}", "Say how a host of pull requests is reached", http.StatusOK),
 		func(_ context.Context, in *struct {
 			Host string `path:"host" maxLength:"260"`

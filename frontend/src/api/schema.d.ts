@@ -572,23 +572,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/client/forges": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List how the hosts of pull requests are reached */
-        get: operations["listForges"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/client/forges/{host}": {
         parameters: {
             query?: never;
@@ -4300,7 +4283,7 @@ export interface components {
              */
             unpushed: number;
             /**
-             * @description How the host is reached; absent until a person has said it
+             * @description How the host is reached; absent until a person has said it, where there is a choice
              * @enum {string}
              */
             use?: "gh" | "glab" | "page";
@@ -7788,44 +7771,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Batch"];
-                };
-            };
-            /** @description Refused: a problem with a code, and the params of its text */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ClientError"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ClientError"];
-                };
-            };
-        };
-    };
-    listForges: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ForgeList"];
                 };
             };
             /** @description Refused: a problem with a code, and the params of its text */

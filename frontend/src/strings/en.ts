@@ -282,7 +282,6 @@ export const en = {
   'error.settings.choice': 'This must be one of: {choices}.',
   'error.settings.editor':
     'The command of the editor is a program and its arguments, on one line. A quote has to end.',
-  'error.settings.forges': 'Each host needs gh, glab or page, such as github.com=gh.',
   'error.settings.font': 'Enter the name of one font, without quotes.',
   'error.settings.hosts': 'Enter host names, separated by commas.',
   'error.settings.program': 'The program {name} cannot be started: {detail}.',
