@@ -119,7 +119,7 @@ func (b *bench) env() []string {
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "PATH=") })
 	return append(
 		env, "PATH="+b.bin+":.:"+os.Getenv("PATH"), "HOME="+b.root, "XDG_CONFIG_HOME="+filepath.Join(b.root, "config"), "GIT_CONFIG_NOSYSTEM=1",
-		standInDir+"="+b.state, "GH_HOST=other.example", "GIT_DIR="+filepath.Join(b.root, "elsewhere"), "GH_DEBUG=api", "GITLAB_TOKEN=kept",
+		standInDir+"="+b.state, "GORACE=atexit_sleep_ms=0", "GH_HOST=other.example", "GIT_DIR="+filepath.Join(b.root, "elsewhere"), "GH_DEBUG=api", "GITLAB_TOKEN=kept",
 	)
 }
 
