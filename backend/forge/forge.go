@@ -195,6 +195,9 @@ func (l *Library) known(ctx context.Context, r Repository) (Repository, bool) {
 
 // tools returns the programs of this machine that may reach a repository's host.
 func (l *Library) tools(ctx context.Context, r Repository) []string {
+	if !forPrograms(r.Host) {
+		return []string{}
+	}
 	fit := map[string][]string{GitHub: {UseGH}, GitLab: {UseGLab}, Unknown: {UseGH, UseGLab}}[r.Forge]
 	list := []string{}
 	for _, name := range fit {
@@ -334,13 +337,21 @@ func ParseChoices(setting string) []HostChoice {
 	list := []HostChoice{}
 	for part := range strings.SplitSeq(setting, ",") {
 		host, use, _ := strings.Cut(strings.TrimSpace(part), "=")
-		if isHost(host) && slices.Contains([]string{UseGH, UseGLab, UsePage}, use) {
+		if fits(host, use) {
 			list = append(list, HostChoice{host, use})
 		}
 	}
 	slices.SortFunc(list, func(a, b HostChoice) int { return strings.Compare(a.Host, b.Host) })
 	return list
 }
+
+// fits reports whether a host can be reached in a way.
+func fits(host, use string) bool {
+	return isHost(host) && (use == UsePage || (use == UseGH || use == UseGLab) && forPrograms(host))
+}
+
+// forPrograms reports whether gh and glab take the name of a host, which they do not where it has a port.
+func forPrograms(host string) bool { return !strings.Contains(host, ":") }
 
 // use returns how a host is reached; "" where a person has to say it. Without a program of the person's, there is only the browser.
 func (l *Library) use(host string, tools []string) string {
@@ -357,7 +368,7 @@ func (l *Library) use(host string, tools []string) string {
 
 // Choose stores how a host is reached; use "" = the next who wants a pull request there is asked.
 func (l *Library) Choose(host, use string) ([]HostChoice, error) {
-	if !isHost(host) || use != "" && !slices.Contains([]string{UseGH, UseGLab, UsePage}, use) {
+	if !isHost(host) || use != "" && !fits(host, use) {
 		return nil, refusal.Bad(refusedHost, "host", host)
 	}
 	l.choosing.Lock()

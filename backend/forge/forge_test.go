@@ -216,7 +216,7 @@ func said(who, text, at string) object {
 
 const (
 	gitHub = "git@github.com:acme/app.git"
-	gitLab = "https://ada:hunter2@gitlab.example.org:8443/group/sub/app.git"
+	gitLab = "https://ada:hunter2@gitlab.example.org/group/sub/app.git"
 	ask    = "gh POST graphql"
 )
 
@@ -455,9 +455,9 @@ func TestPullRequestOfAForkGoesIntoItsOrigin(t *testing.T) {
 
 func TestMergeRequestOnGitLab(t *testing.T) {
 	b := set(t, gitLab, "glab")
-	b.choices = "gitlab.example.org:8443=glab"
+	b.choices = "gitlab.example.org=glab"
 	const of = "glab GET projects/"
-	page := "https://gitlab.example.org:8443/group/sub/app/-/merge_requests/5"
+	page := "https://gitlab.example.org/group/sub/app/-/merge_requests/5"
 	b.on(of+"group%2Fsub%2Fapp", reply{Status: 200, Body: object{"id": 7, "path_with_namespace": "group/sub/app", "default_branch": "main"}})
 	b.on(of+"7/merge_requests", reply{Status: 200, Body: []any{}}, reply{Status: 200, Body: []any{object{"iid": 6, "source_project_id": 8, "state": "opened"}, object{"iid": 5, "source_project_id": 7, "state": "opened"}}})
 	b.on("glab POST projects/group%2Fsub%2Fapp/merge_requests", reply{Status: 201, Body: object{"iid": 5, "title": "Draft: Mend", "web_url": page, "draft": true}})
@@ -483,7 +483,7 @@ func TestMergeRequestOnGitLab(t *testing.T) {
 		"author": object{"username": "ada"}, "head_pipeline": object{"id": 9, "project_id": 7, "status": "failed"},
 	}})
 	b.on(of+"7/pipelines/9/jobs", reply{Status: 200, Body: []any{
-		object{"name": "unit", "stage": "test", "status": "failed", "web_url": "https://gitlab.example.org:8443/j/1"},
+		object{"name": "unit", "stage": "test", "status": "failed", "web_url": "https://gitlab.example.org/j/1"},
 		object{"name": "lint", "stage": "test", "status": "failed", "allow_failure": true},
 		object{"name": "build", "stage": "build", "status": "success"},
 		object{"name": "deploy", "stage": "deploy", "status": "manual"},
@@ -501,7 +501,7 @@ func TestMergeRequestOnGitLab(t *testing.T) {
 	}
 	same(t, "PullRequest", s.PullRequest, forge.PullRequest{
 		Number: 5, Title: "Mend", URL: page, State: "open", Base: "main", Mergeable: "blocked", Review: "none",
-		Checks:   forge.Checks{Passed: 1, Pending: 1, Failed: []forge.FailedCheck{{Name: "test / unit", URL: "https://gitlab.example.org:8443/j/1"}}},
+		Checks:   forge.Checks{Passed: 1, Pending: 1, Failed: []forge.FailedCheck{{Name: "test / unit", URL: "https://gitlab.example.org/j/1"}}},
 		Comments: []forge.ReviewComment{{ID: "a", Author: "bob", Text: "Off by one", Path: "total.go", Line: 7, URL: page + "#note_1"}},
 	})
 	data, err := json.Marshal([]any{s, b.notes()})
@@ -512,7 +512,7 @@ func TestMergeRequestOnGitLab(t *testing.T) {
 
 func TestCreateOnGitLabRefuses(t *testing.T) {
 	b := set(t, gitLab, "glab")
-	b.choices = "gitlab.example.org:8443=glab"
+	b.choices = "gitlab.example.org=glab"
 	b.on("glab GET projects/group%2Fsub%2Fapp", reply{Status: 200, Body: object{"id": 7, "path_with_namespace": "group/sub/app", "default_branch": "main"}})
 	b.on("glab GET projects/7/merge_requests", reply{Status: 200, Body: []any{}})
 	for _, c := range []struct {
@@ -536,6 +536,11 @@ func TestCreateOnGitLabRefuses(t *testing.T) {
 
 func TestNobodyIsAskedWhereThereIsOnlyTheBrowser(t *testing.T) {
 	b := set(t, "git@codeberg.org:ada/app.git", "gh", "glab")
+	b.git(b.repo, "remote", "set-url", "origin", "https://gitlab.example.org:8443/ada/app")
+	if s := b.look(false); s.Use != "page" || len(s.Tools) != 0 || s.Host != "gitlab.example.org:8443" {
+		t.Fatalf("Status of a host with a port, which glab does not take: got use %q, tools %v, host %q, want the page", s.Use, s.Tools, s.Host)
+	}
+	b.git(b.repo, "remote", "set-url", "origin", "git@codeberg.org:ada/app.git")
 	s := b.look(false)
 	if s.Use != "page" || len(s.Tools) != 0 || s.Page != "https://codeberg.org/ada/app/compare/main...fix/total?expand=1" {
 		t.Fatalf("Status: got use %q, tools %v, page %q, want the page of codeberg.org", s.Use, s.Tools, s.Page)
@@ -577,7 +582,7 @@ func TestProposeTakesTheAnswerOrTheCommits(t *testing.T) {
 
 func TestChoicesOfHosts(t *testing.T) {
 	b := set(t, gitHub, "gh")
-	for _, c := range [][2]string{{"--help", "gh"}, {"github.com", "git"}, {"GitHub.com", "gh"}, {"a b", "gh"}, {"a,b=gh", "gh"}, {"gіthub.com", "gh"}} {
+	for _, c := range [][2]string{{"--help", "gh"}, {"github.com", "git"}, {"GitHub.com", "gh"}, {"a b", "gh"}, {"a,b=gh", "gh"}, {"git.example.org:3000", "glab"}, {"gіthub.com", "gh"}} {
 		_, err := b.Choose(c[0], c[1])
 		refused(t, "Choose("+c[0]+", "+c[1]+")", err, "forge.host")
 	}
@@ -585,6 +590,9 @@ func TestChoicesOfHosts(t *testing.T) {
 		if _, err := b.Choose(c[0], c[1]); err != nil {
 			t.Fatalf("Choose(%s, %s): got error %v, want none", c[0], c[1], err)
 		}
+	}
+	if got := forge.ParseChoices("git.example.org:3000=gh, github.com=gh, x"); len(got) != 1 || got[0].Host != "github.com" {
+		t.Errorf("ParseChoices: got %v, want github.com alone, since gh takes no port", got)
 	}
 	if want := "git.example.org:3000=page, github.com=page"; b.choices != want {
 		t.Errorf("choices: got %q, want %q", b.choices, want)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readForges, writeForges } from './forges';
+import { readForges, usesOf, writeForges } from './forges';
 
 test.each([
   ['', []],
@@ -14,6 +14,10 @@ test.each([
   ['github.com, =gh, gitlab.com=git', []],
 ])('%s: the hosts of a setting', (setting, list) => {
   expect(readForges(setting)).toEqual(list);
+});
+
+test('a host with a port is left to the browser', () => {
+  expect([usesOf('github.com').length, usesOf('git.example.org:3000')]).toEqual([3, ['page']]);
 });
 
 test('what is written is read again', () => {

@@ -9,7 +9,12 @@ export interface Reached {
   use: Use;
 }
 
-export const uses: readonly Use[] = ['gh', 'glab', 'page'];
+const uses: readonly Use[] = ['gh', 'glab', 'page'];
+
+/** The ways to reach a host. The programs take no name with a port. */
+export function usesOf(host: string): readonly Use[] {
+  return host.includes(':') ? ['page'] : uses;
+}
 
 export function readForges(setting: string): Reached[] {
   return setting.split(',').flatMap((part) => {
