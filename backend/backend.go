@@ -23,8 +23,10 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/datadir"
 	"deskhand/backend/discord"
+	"deskhand/backend/entries"
 	"deskhand/backend/export"
 	"deskhand/backend/files"
+	"deskhand/backend/forge"
 	"deskhand/backend/git"
 	"deskhand/backend/host"
 	"deskhand/backend/httpapi"
@@ -94,6 +96,7 @@ type Backend struct {
 	settings  *settings.Library
 	search    *search.Index
 	client    *session.Client
+	forge     *forge.Library
 	discord   *discord.Surface
 
 	discordProblem string // why Discord is absent, when its stored data is damaged
@@ -298,6 +301,9 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	if err != nil {
 		return nil, b.blame(err)
 	}
+	if err := b.openForge(ctx); err != nil {
+		return nil, err
+	}
 	b.search.Start(ctx)
 	b.tools.Use(b.client)
 	if err := b.openDiscord(ctx, ofDiscord); err != nil {
@@ -319,6 +325,25 @@ func (b *Backend) openLibraries(ctx context.Context) (err error) {
 	}
 	b.kept, err = snapshot.Open(ctx, snapshot.Config{
 		Dir: filepath.Join(b.cfg.Places.Data, "snapshots"), Beside: b.processes.api, Environ: b.agents.Environment().Environ, Replace: files.ReplaceIf, Logger: b.cfg.Logger,
+	})
+	return err
+}
+
+// openForge opens the library of pull requests.
+func (b *Backend) openForge(ctx context.Context) (err error) {
+	stored := entries.New(b.db)
+	b.forge, err = forge.Open(ctx, forge.Deps{
+		Landing: b.client.Landing(), Beside: b.processes.api, Environ: b.agents.Environment().Environ, Clean: b.roster.Secrets().Redactor().Text, Logger: b.cfg.Logger,
+		Program: func(ctx context.Context, name string) (string, error) {
+			_, find := b.Programs(ctx)
+			return find(name)
+		},
+		Answer:  stored.LastAnswer,
+		Choices: func() string { return b.settings.Get().Forges },
+		Choose: func(list string) error {
+			_, err := b.settings.Change(settings.SettingsPatch{Forges: &list})
+			return err
+		},
 	})
 	return err
 }
@@ -362,6 +387,7 @@ func (b *Backend) clientHandler() http.Handler {
 		Shells:         b.client.Shells(),
 		Worktrees:      b.client.Worktrees(),
 		Landing:        b.client.Landing(),
+		Forge:          b.forge,
 		Attachments:    b.client.Attachments(),
 		Workspaces:     b.client.Workspaces(),
 		Launch:         b.client.Launch(),
@@ -500,6 +526,9 @@ func (b *Backend) Close() error {
 	}
 	if b.discord != nil {
 		errs = append(errs, b.discord.Close())
+	}
+	if b.forge != nil {
+		errs = append(errs, b.forge.Close())
 	}
 	if b.client != nil {
 		errs = append(errs, b.client.Close())

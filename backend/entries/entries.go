@@ -92,6 +92,15 @@ func (l *Library) FirstPrompt(ctx context.Context, session string) (*transcript.
 	return first(l.list(ctx, `SELECT data FROM entry WHERE session = ? AND `+kind+` = 'user' ORDER BY seq LIMIT 1`, session))
 }
 
+// LastAnswer returns the text of the agent's last message in a session; "" = there is none.
+func (l *Library) LastAnswer(ctx context.Context, session string) (string, error) {
+	e, err := first(record.Readable[transcript.Entry](ctx, l.db.Read(), `SELECT data FROM entry WHERE session = ? AND `+kind+` = 'agent' ORDER BY seq DESC LIMIT 1`, session))
+	if err != nil || e == nil {
+		return "", err
+	}
+	return e.Text, nil
+}
+
 // NewestPlan returns the newest plan of a session, or nil. A damaged entry is left out.
 func (l *Library) NewestPlan(ctx context.Context, session string) (*transcript.Entry, error) {
 	return first(record.Readable[transcript.Entry](ctx, l.db.Read(), `SELECT data FROM entry WHERE session = ? AND `+kind+` = 'plan' ORDER BY seq DESC LIMIT 1`, session))

@@ -121,9 +121,15 @@ func TestEntriesAreFoundByKind(t *testing.T) {
 	if e, err := f.FirstPrompt(t.Context(), "s"); err != nil || e != nil {
 		t.Errorf("FirstPrompt of an empty session: got %v and %v, want nothing", e, err)
 	}
-	f.save("s", "plan", "user", "straggler")
+	f.save("s", "plan", "user", "agent", "straggler")
 	if e, err := f.FirstPrompt(t.Context(), "s"); err != nil || e == nil || e.ID != "s-user" {
 		t.Errorf("FirstPrompt: got %v and %v, want s-user", e, err)
+	}
+	if text, err := f.LastAnswer(t.Context(), "s"); err != nil || text != "agent" {
+		t.Errorf("LastAnswer: got %q and %v, want agent", text, err)
+	}
+	if text, err := f.LastAnswer(t.Context(), "t"); err != nil || text != "" {
+		t.Errorf("LastAnswer of a session without one: got %q and %v, want nothing", text, err)
 	}
 	if e, err := f.NewestPlan(t.Context(), "s"); err != nil || e == nil || e.ID != "s-plan" {
 		t.Errorf("NewestPlan: got %v and %v, want s-plan", e, err)
@@ -133,8 +139,8 @@ func TestEntriesAreFoundByKind(t *testing.T) {
 			t.Errorf("HasStraggler(%s): got %v and %v, want %v", id, got, err, want)
 		}
 	}
-	if n, err := f.Count(t.Context()); err != nil || n != 3 {
-		t.Errorf("Count: got %d and %v, want 3", n, err)
+	if n, err := f.Count(t.Context()); err != nil || n != 4 {
+		t.Errorf("Count: got %d and %v, want 4", n, err)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"deskhand/backend/discord"
 	"deskhand/backend/export"
 	"deskhand/backend/files"
+	"deskhand/backend/forge"
 	"deskhand/backend/inspect"
 	"deskhand/backend/landing"
 	"deskhand/backend/launch"
@@ -57,6 +58,7 @@ type ClientConfig struct {
 	Maintenance    *maintenance.Maintainer
 	Worktrees      *worktrees.Library
 	Landing        *landing.Library
+	Forge          *forge.Library
 	Shells         *shells.Library
 	Agents         *agents.Catalogue
 	Roster         *roster.Agents                            // the agents as people administer them

@@ -76,6 +76,7 @@ func (c *Client) routes() {
 	c.accessRoutes()
 	c.worktreeRoutes()
 	c.landingRoutes()
+	c.forgeRoutes()
 }
 
 // describe completes the library's document: who may call, at which address, and that every call may be refused.

@@ -41,8 +41,10 @@ const (
 	agentKey      = "defaultAgent"
 	worktreeKey   = "newWorktree"
 	editorKey     = "editor"
-	mostFont      = 100 // bytes
-	mostAgent     = 200 // bytes
+	forgesKey     = "forges"
+	mostFont      = 100  // bytes
+	mostAgent     = 200  // bytes
+	mostForges    = 8000 // bytes
 	localAPIKey   = "localApi"
 	leastText     = 80  // percent
 	mostText      = 150 // percent
@@ -79,6 +81,7 @@ func followUpChoices() []string { return []string{followUpQueue, followUpNow} }
 func themeChoices() []string    { return []string{bySystem, "light", "dark"} }
 func contrastChoices() []string { return []string{bySystem, "usual", "high"} }
 func motionChoices() []string   { return []string{bySystem, "none"} }
+func forgeChoices() []string    { return []string{"gh", "glab", "page"} }
 
 // settingsFile is settings.json.
 type settingsFile struct {
@@ -148,6 +151,7 @@ func (s *settingsFile) readLocked() (members map[string]json.RawMessage, now Set
 		readMember(members, agentKey, &now.DefaultAgent, fitsAgent, "the id of an agent"),
 		readFlag(members, worktreeKey, &now.NewWorktree),
 		readMember(members, editorKey, &now.Editor, fitsEditor, "a program with its arguments"),
+		readMember(members, forgesKey, &now.Forges, fitsForges, "hosts with gh, glab or page, such as github.com=gh, with commas between"),
 		readFlag(members, localAPIKey, &now.LocalAPI),
 	} {
 		if wrong != "" {
@@ -192,6 +196,17 @@ func fitsFont(name string) bool {
 func fitsAgent(id string) bool { return len(id) <= mostAgent }
 
 func fitsIn(most int) func(int) bool { return func(n int) bool { return n >= 1 && n <= most } }
+
+// fitsForges reports whether a text is a list of hosts, each with the way to reach it.
+func fitsForges(list string) bool {
+	for part := range strings.SplitSeq(list, ",") {
+		host, use, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if strings.TrimSpace(part) != "" && (!ok || host == "" || !slices.Contains(forgeChoices(), use)) {
+			return false
+		}
+	}
+	return len(list) <= mostForges
+}
 
 // fitsHosts accepts names of hosts, with or without ports, and no other part of an address.
 func fitsHosts(list string) bool {
@@ -334,6 +349,9 @@ func (p SettingsPatch) checkNames() error {
 	}
 	if p.DefaultAgent != nil && !fitsAgent(*p.DefaultAgent) {
 		return refusal.Bad(refusedSetting, "key", agentKey, "min", "0", "max", strconv.Itoa(mostAgent))
+	}
+	if p.Forges != nil && !fitsForges(*p.Forges) {
+		return refusal.Bad(refusedForges, "key", forgesKey)
 	}
 	return nil
 }

@@ -155,6 +155,22 @@ func TestSettingsRefuseInvalidChanges(t *testing.T) {
 	}
 }
 
+func TestSettingsOfForges(t *testing.T) {
+	for list, fits := range map[string]bool{
+		"": true, "github.com=gh": true, "github.com=gh, git.example.org:3000=page,gitlab.com=glab": true, "github.com": false, "=gh": false, "github.com=git": false,
+		strings.Repeat("a", mostForges) + "=gh": false,
+	} {
+		s := settingsIn(t, "{}")
+		now, err := s.change(SettingsPatch{Forges: &list})
+		if (err == nil) != fits || fits && now.Forges != list {
+			t.Errorf("forges %.50q: got %q, error %v, want fits %v", list, now.Forges, err, fits)
+		}
+		if now, _ := settingsIn(t, `{"forges": "`+list+`"}`).read(); (now.Problem == "") != fits {
+			t.Errorf("a file with forges %.50q: got problem %q, want fits %v", list, now.Problem, fits)
+		}
+	}
+}
+
 func TestSettingsOfDialogsAndNotifications(t *testing.T) {
 	for content, want := range map[string]struct {
 		dialogs string

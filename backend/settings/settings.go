@@ -45,6 +45,7 @@ type Settings struct {
 	NewWorktree            bool   `json:"newWorktree" doc:"Whether a conversation begins in a worktree of its own in a project without conversations"`
 	Editor                 string `json:"editor" doc:"The command that opens a file: a program and its arguments, with quotes around those that have blanks, and {file} and {line} in them; without {file} the file comes last. Empty = what the environment names, or a known editor"`
 	EditorRuns             string `json:"editorRuns,omitempty" doc:"The words that editor is run with, one a line"`
+	Forges                 string `json:"forges" doc:"How the hosts of pull requests are reached, as HOST=gh, HOST=glab or HOST=page, with commas between; page = in the browser. A host that is not in the list is asked about once"`
 	LocalAPI               bool   `json:"localApi" doc:"Whether a program with a window serves the API, and the app to browsers, on this machine"`
 	Path                   string `json:"path" doc:"The file"`
 	Problem                string `json:"problem,omitempty" doc:"What is wrong with the file"`
@@ -77,6 +78,7 @@ type SettingsPatch struct {
 	DefaultAgent *string `json:"defaultAgent,omitempty" maxLength:"200" doc:"The id of an agent, or empty"`
 	NewWorktree  *bool   `json:"newWorktree,omitempty"`
 	Editor       *string `json:"editor,omitempty" maxLength:"1000" doc:"A command whose program there is, or empty"`
+	Forges       *string `json:"forges,omitempty" maxLength:"8000" doc:"HOST=gh, HOST=glab or HOST=page, with commas between, or empty"`
 }
 
 // The codes of refused changes of settings.
@@ -85,6 +87,7 @@ const (
 	refusedURL        = "settings.url"        // params key
 	refusedChoice     = "settings.choice"     // params key, choices
 	refusedHosts      = "settings.hosts"      // params key
+	refusedForges     = "settings.forges"     // params key
 	refusedFont       = "settings.font"       // params key
 	refusedEditor     = "settings.editor"     // a command that is no list of words
 	refusedProgram    = "settings.program"    // the editor's program cannot be started; params name, detail

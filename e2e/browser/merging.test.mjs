@@ -62,7 +62,7 @@ test("a branch is merged into its base, and conflicts go to the agent", async (t
   assert.equal(await panel.getByRole("button", { name: "Merge into main" }).isDisabled(), true);
   await looks.at(app.page, "merging-conflict");
   await panel.getByRole("button", { name: "Resolve with the agent" }).click();
-  await app.log.getByText(/left conflicts in these files/).waitFor();
+  await app.log.getByText(/left conflicts in these files/).first().waitFor(); // the agent repeats what it was told
   await panel.getByText("A merge waits for its end.").waitFor();
   await panel.getByRole("button", { name: "Finish merge" }).click();
   await panel.getByText("Resolve the conflicts in total.go first.").waitFor();

@@ -182,3 +182,9 @@ export type DiscordSetup = Schemas['DiscordSetup'];
 export type DiscordCheck = Schemas['DiscordCheck'];
 export type DiscordServer = Schemas['DiscordServer'];
 export type DiscordChannel = Schemas['DiscordChannel'];
+
+/** The pull request of a session's branch, or how one would be made. */
+export type PullRequestStatus = Schemas['PullRequestStatus'];
+export type PullRequest = Schemas['PullRequest'];
+export type FailedCheck = Schemas['FailedCheck'];
+export type ReviewComment = Schemas['ReviewComment'];

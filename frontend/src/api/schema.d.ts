@@ -572,6 +572,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/forges/{host}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Say how a host of pull requests is reached */
+        put: operations["chooseForge"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/hello": {
         parameters: {
             query?: never;
@@ -1447,6 +1464,41 @@ export interface paths {
         put?: never;
         /** Send a prompt: begin a turn, or queue the prompt */
         post: operations["prompt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/pull-request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the pull request of a session's branch, or how one would be made */
+        get: operations["pullRequest"];
+        put?: never;
+        /** Push a session's branch where the remote lacks commits, and make a pull request */
+        post: operations["createPullRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/pull-request/proposal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a title and a text for a pull request */
+        get: operations["proposePullRequest"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2767,9 +2819,24 @@ export interface components {
             /** @description The turns that were looked at and changed something, the oldest first */
             turns: components["schemas"]["ChangedTurn"][];
         };
+        Checks: {
+            /** @description 100 at most */
+            failed: components["schemas"]["FailedCheck"][];
+            /** Format: int64 */
+            passed: number;
+            /** Format: int64 */
+            pending: number;
+        };
         Choice: {
             mode?: string;
             model?: string;
+        };
+        ChooseForgeRequest: {
+            /**
+             * @description gh or glab, programs of the person's with their own login; page, the browser; or empty, so that the next pull request asks
+             * @enum {string}
+             */
+            use: "gh" | "glab" | "page" | "";
         };
         Chosen: {
             agent: components["schemas"]["Choice"];
@@ -2879,6 +2946,25 @@ export interface components {
             /** Format: double */
             amount: number;
             currency: string;
+        };
+        CreatePullRequest: {
+            /** @description Branch of the repository that the pull request goes into */
+            base: string;
+            /** @description Branch that was shown, which is the one that is checked out */
+            branch: string;
+            draft?: boolean;
+            /** @description Runs no hook of the repository. Without it, a push is refused while a hook is not approved */
+            noHooks?: boolean;
+            /** @description Markdown */
+            text?: string;
+            title: string;
+        };
+        CreatedPullRequest: {
+            /** @description Address of the forge's own page, which makes the pull request, with title and text; where the host is left to the browser */
+            page?: string;
+            pullRequest?: components["schemas"]["PullRequest"];
+            /** @description The branch was pushed */
+            pushed: boolean;
         };
         Cut: {
             /**
@@ -3164,6 +3250,11 @@ export interface components {
             /** @description Absolute path of the directory */
             path: string;
         };
+        FailedCheck: {
+            name: string;
+            /** @description Address of its page */
+            url?: string;
+        };
         Failure: {
             /** @description Stable code, such as agent.install_failed */
             code: string;
@@ -3260,6 +3351,10 @@ export interface components {
              * @description Bytes on the disk after the installation
              */
             unpacked?: number;
+        };
+        ForgeList: {
+            /** @description By the names of the hosts */
+            items: components["schemas"]["HostChoice"][];
         };
         Found: {
             items: components["schemas"]["Hit"][];
@@ -3410,6 +3505,14 @@ export interface components {
             session: string;
             title: string;
             workspace: components["schemas"]["Workspace"];
+        };
+        HostChoice: {
+            host: string;
+            /**
+             * @description A program of the person's, or the browser
+             * @enum {string}
+             */
+            use: "gh" | "glab" | "page";
         };
         Hunk: {
             heading: string;
@@ -4112,6 +4215,79 @@ export interface components {
             /** @description Id of this start. The tab's new token is "tab." + tab + "." + the HMAC-SHA256, by the tab's key, of "deskhand tab token\n" + start */
             start: string;
         };
+        PullRequest: {
+            /** @description Branch that it is to be merged into */
+            base: string;
+            checks: components["schemas"]["Checks"];
+            /** @description Comments that nobody has answered or resolved, the oldest first; 50 at most */
+            comments: components["schemas"]["ReviewComment"][];
+            /**
+             * @description Blocked: by a rule of the forge, such as a missing review
+             * @enum {string}
+             */
+            mergeable: "yes" | "conflicts" | "blocked" | "unknown";
+            /** Format: int64 */
+            number: number;
+            /**
+             * @description Required: a review is missing. Changes: a review asks for changes
+             * @enum {string}
+             */
+            review: "none" | "required" | "approved" | "changes";
+            /** @enum {string} */
+            state: "open" | "draft" | "merged" | "closed";
+            title: string;
+            /** @description Address of its page */
+            url: string;
+        };
+        PullRequestProposal: {
+            /** @description The agent's last answer, or else the list of commits */
+            text: string;
+            /** @description From the session's title, or else the oldest commit */
+            title: string;
+        };
+        PullRequestStatus: {
+            /**
+             * Format: date-time
+             * @description Moment of the forge's answer
+             */
+            at?: string;
+            /** @description Branch that a pull request would go into; absent where no default is known */
+            base?: string;
+            /** @description Branches of the remote, as of the last fetch */
+            bases: string[];
+            branch: string;
+            /**
+             * @description Kind of the forge, as far as its host tells
+             * @enum {string}
+             */
+            forge: "github" | "gitlab" | "bitbucket" | "gitea" | "unknown";
+            /** @description Names of the programs that git would run for a push and that nobody has approved here */
+            hooks: string[];
+            host: string;
+            /** @description Owner and name of the repository that a pull request goes into; another one where the branch is of a fork */
+            into: string;
+            /** @description Address of the forge's own page for a new pull request; absent where no base is known */
+            page?: string;
+            /** @description Absent where there is none, or the forge was not asked */
+            pullRequest?: components["schemas"]["PullRequest"];
+            /** @description Why the forge gave no newer answer */
+            refused?: components["schemas"]["Unanswered"];
+            remote: string;
+            /** @description Owner and name of the repository that the branch is pushed to */
+            repository: string;
+            /** @description Programs of this machine that may reach the host, of gh and glab */
+            tools: string[];
+            /**
+             * Format: int64
+             * @description Number of commits that the remote does not have
+             */
+            unpushed: number;
+            /**
+             * @description How the host is reached; absent until a person has said it, where there is a choice
+             * @enum {string}
+             */
+            use?: "gh" | "glab" | "page";
+        };
         PushRequest: {
             /** @description Runs no hook of the repository. Without it, a push is refused while a hook is not approved */
             noHooks?: boolean;
@@ -4488,6 +4664,18 @@ export interface components {
             since?: "start" | "turn";
             turn?: string;
         };
+        ReviewComment: {
+            author: string;
+            id: string;
+            /** Format: int64 */
+            line?: number;
+            /** @description File that the comment is about, relative to the repository, with slashes */
+            path?: string;
+            /** @description Markdown as it was written; of a thread, all comments with the names of those who have answered */
+            text: string;
+            /** @description Address of the comment */
+            url?: string;
+        };
         Rule: {
             /** @description The rule always exists and cannot be changed */
             builtin?: boolean;
@@ -4744,6 +4932,8 @@ export interface components {
              * @enum {string}
              */
             followUp: "queue" | "now";
+            /** @description How the hosts of pull requests are reached, as HOST=gh, HOST=glab or HOST=page, with commas between; page = in the browser. A host that is not in the list is asked about once */
+            forges: string;
             /** @description Whether a program with a window serves the API, and the app to browsers, on this machine */
             localApi: boolean;
             /**
@@ -4823,6 +5013,8 @@ export interface components {
             editor?: string;
             /** @enum {string} */
             followUp?: "queue" | "now";
+            /** @description HOST=gh, HOST=glab or HOST=page, with commas between, or empty */
+            forges?: string;
             /**
              * Format: int64
              * @description 0 to 1048576; 0 = no budget
@@ -5384,6 +5576,12 @@ export interface components {
             kind?: "auth" | "rate_limit" | "network" | "refused" | "agent";
             /** @description The agent's message, followed by the parts of its error's data that the message does not say */
             message: string;
+        };
+        Unanswered: {
+            code: string;
+            params: {
+                [key: string]: string;
+            };
         };
         UncommittedFile: {
             /**
@@ -7573,6 +7771,53 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Batch"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    chooseForge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                host: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChooseForgeRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForgeList"];
                 };
             };
             /** @description Refused: a problem with a code, and the params of its text */
@@ -10288,6 +10533,139 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Sent"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    pullRequest: {
+        parameters: {
+            query?: {
+                /** @description A person asks: the forge is asked again, if that was not just done and the forge wants calls. Otherwise it is asked once a minute at most */
+                fresh?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullRequestStatus"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    createPullRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreatePullRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedPullRequest"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    proposePullRequest: {
+        parameters: {
+            query?: {
+                /** @description Branch of the remote that the pull request goes into; absent for the default */
+                base?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullRequestProposal"];
                 };
             };
             /** @description Refused: a problem with a code, and the params of its text */

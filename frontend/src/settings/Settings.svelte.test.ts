@@ -16,6 +16,7 @@ const usual: Kept = {
   contrast: 'system',
   downloadHosts: '',
   followUp: 'queue',
+  forges: '',
   localApi: true,
   memoryBudgetDefaultMiB: 4096,
   memoryBudgetMiB: 4096,

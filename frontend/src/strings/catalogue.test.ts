@@ -20,6 +20,7 @@ import { output } from './output';
 import { pages } from './pages';
 import { panel } from './panel';
 import { preferences } from './preferences';
+import { pulls } from './pulls';
 import { queue } from './queue';
 import { screens } from './screens';
 import { settings } from './settings';
@@ -37,7 +38,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|applying|attachments|branches|browse|cards|changes|discord|en|equip|head|inspect|keyboard|landing|output|pages|panel|preferences|queue|screens|settings|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|applying|attachments|branches|browse|cards|changes|discord|en|equip|head|inspect|keyboard|landing|output|pages|panel|preferences|pulls|queue|screens|settings|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -60,6 +61,7 @@ const parts = [
   pages,
   panel,
   preferences,
+  pulls,
   queue,
   screens,
   settings,

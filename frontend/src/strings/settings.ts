@@ -145,6 +145,15 @@ export const settings = {
   'settings.theme': 'Theme',
   'settings.theme.dark': 'Dark',
   'settings.theme.light': 'Light',
+  'error.settings.forges': 'Each host needs gh, glab or page, such as github.com=gh.',
+  'settings.forges': 'Pull requests',
+  'settings.forges.about':
+    'For pull requests Deskhand uses your own gh and glab, with their login, or the browser. Each host is asked about once; the answers stand here.',
+  'settings.forges.forget': 'Ask again',
+  'settings.forges.use': 'How {host} is reached',
+  'settings.forges.use.gh': 'gh',
+  'settings.forges.use.glab': 'glab',
+  'settings.forges.use.page': 'Browser',
   'settings.turns': 'Turns',
   'settings.undo': 'Allow turns to be undone',
   'settings.undo.about':

@@ -15,6 +15,7 @@ import type { output } from './output';
 import type { pages } from './pages';
 import type { panel } from './panel';
 import type { preferences } from './preferences';
+import type { pulls } from './pulls';
 import type { queue } from './queue';
 import type { screens } from './screens';
 import type { settings } from './settings';
@@ -45,6 +46,7 @@ export type Key =
   | keyof typeof pages
   | keyof typeof panel
   | keyof typeof preferences
+  | keyof typeof pulls
   | keyof typeof queue
   | keyof typeof screens
   | keyof typeof settings

@@ -1,0 +1,92 @@
+import { addTexts } from './texts';
+
+// The texts of pull requests.
+
+export const pulls = {
+  'error.forge.address': 'The remote {remote} is at no forge that Deskhand knows.',
+  'error.forge.base': 'A pull request cannot go into “{base}”: there is no such branch, or it is this one.',
+  'error.forge.even': '{base} already has every commit of this branch.',
+  'error.forge.exists': 'This branch already has an open pull request.',
+  'error.forge.failed': '{host} refused. {detail}',
+  'error.forge.host': '“{host}” cannot be reached that way.',
+  'error.forge.limit': '{host} wants no more calls for about {minutes} min. Deskhand asks again then.',
+  'error.forge.login':
+    '{tool} is not logged in to {host}. Run “{tool} auth login --hostname {host}” in a terminal.',
+  'error.forge.missing':
+    'Your account at {host} does not see {repository}. Is {tool} logged in with the right one?',
+  'error.forge.moved': 'Another branch is checked out now. Look again.',
+  'error.forge.network': '{host} does not answer. {detail}',
+  'error.forge.no_title': 'Write a title.',
+  'error.forge.no_tool': '{tool} is not on this computer. Install it, or use the browser for {host}.',
+  'error.forge.permission': 'Your account at {host} may not do that in {repository}. {detail}',
+  'error.forge.unasked': 'Say first how {host} is to be reached.',
+
+  'pull.again': 'Ask the forge again',
+  'pull.ask': 'May Deskhand use your {tool} for {host}?',
+  'pull.ask.about':
+    'It asks {host} about the pull requests of your branches and makes new ones, as the account that {tool} is logged in with. Deskhand never sees the login.',
+  'pull.ask.both': 'How does Deskhand reach {host}?',
+  'pull.ask.both.about':
+    'Your own program asks {host} about the pull requests of your branches and makes new ones. Deskhand never sees the login.',
+  'pull.ask.later': 'You can change this in Settings.',
+  'pull.ask.page': 'Use the browser',
+  'pull.ask.yes': 'Use {tool}',
+  'pull.base': 'Into',
+  'pull.cancel': 'Cancel',
+  'pull.checks.failed.one': '{n} check failed',
+  'pull.checks.failed.other': '{n} checks failed',
+  'pull.checks.passed.one': '{n} check passed',
+  'pull.checks.passed.other': 'all {n} checks passed',
+  'pull.checks.pending.one': '{n} check is running',
+  'pull.checks.pending.other': '{n} checks are running',
+  'pull.comments.one': '{n} open comment',
+  'pull.comments.other': '{n} open comments',
+  'pull.create': 'Create pull request',
+  'pull.create.about': 'Makes a pull request in {repository}.',
+  'pull.create.about.push.one': 'Pushes {n} commit to {remote} and makes a pull request in {repository}.',
+  'pull.create.about.push.other': 'Pushes {n} commits to {remote} and makes a pull request in {repository}.',
+  'pull.create.page': 'Continue in the browser',
+  'pull.create.page.about': 'A page of {host} makes the pull request.',
+  'pull.create.page.about.push.one':
+    'Pushes {n} commit to {remote}. A page of {host} makes the pull request then.',
+  'pull.create.page.about.push.other':
+    'Pushes {n} commits to {remote}. A page of {host} makes the pull request then.',
+  'pull.created': 'Pull request {name} was made',
+  'pull.creating': 'Creating…',
+  'pull.draft': 'Draft',
+  'pull.failed': 'failed',
+  'pull.form': 'New pull request',
+  'pull.list': 'What pull request {name} waits for',
+  'pull.merge.blocked': 'a rule of the forge keeps it from being merged',
+  'pull.merge.conflicts': 'conflicts with {base}',
+  'pull.named': 'Pull request {name}: {state}',
+  'pull.new': 'Pull request…',
+  'pull.old': 'What is shown is from {time}.',
+  'pull.open': 'Open {name} in the browser',
+  'pull.open.check': 'Open the check in the browser',
+  'pull.open.comment': 'Open the comment in the browser',
+  'pull.page': 'The branch is pushed.',
+  'pull.page.open': 'Open the page of {host}',
+  'pull.push.one': 'Push {n} commit',
+  'pull.push.other': 'Push {n} commits',
+  'pull.review.approved': 'approved',
+  'pull.review.changes': 'changes were asked for',
+  'pull.review.required': 'a review is missing',
+  'pull.send': 'Send to the agent',
+  'pull.send.check': 'The check “{check}” of pull request {name} has failed. Find out why, and mend it.',
+  'pull.send.check.at':
+    'The check “{check}” of pull request {name} has failed. Find out why, and mend it. What it said: {url}',
+  'pull.send.comment': '{author} has commented on pull request {name}:\n\n{text}\n\nSee to it.',
+  'pull.send.comment.file':
+    '{author} has commented on `{path}` in pull request {name}:\n\n{text}\n\nSee to it.',
+  'pull.sent': 'The agent was told',
+  'pull.sent.short': 'Sent',
+  'pull.state.closed': 'closed',
+  'pull.state.draft': 'draft',
+  'pull.state.merged': 'merged',
+  'pull.state.open': 'open',
+  'pull.text': 'Description',
+  'pull.title': 'Title',
+} as const;
+
+addTexts(pulls);
