@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -145,6 +146,54 @@ func withRunning(c common, f func(context.Context, *api) error) error {
 	}
 	defer api.close()
 	return f(ctx, api)
+}
+
+// everOwned reports whether any process has recorded itself as the owner of the data directory.
+func everOwned(places datadir.Paths) bool {
+	_, err := places.Owner()
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// nobodyRuns is the failure of a command that needs a running Deskhand. Its text lists the processes that a crashed Deskhand has left.
+func nobodyRuns(places datadir.Paths) error {
+	text := "no Deskhand runs on " + places.Data
+	left, err := backend.Leftovers(places)
+	if err != nil || len(left) == 0 {
+		return errors.New(text + "; `deskhand` opens the window, and `deskhand server` works without one")
+	}
+	var b strings.Builder
+	b.WriteString(text + ". The last one has left these processes, which the next one ends:")
+	for _, m := range left {
+		fmt.Fprintf(&b, "\n  %d %s, for %s", m.PID, plain(m.Name), span(time.Since(m.StartedAt)))
+	}
+	return errors.New(b.String())
+}
+
+// outlast waits for the turns and installations that run in this process: those of other commands, which use this process because it holds the
+// data directory, and this command's own turn while it is being stopped. A signal ends the wait.
+func (p *Program) outlast(b *backend.Backend) {
+	busy := func() bool { return b.Running() > 0 || b.Installing() > 0 }
+	switch {
+	case !busy():
+		return
+	case b.Running() == 0:
+		p.say("An agent is being installed here for another command; waiting for its end.\n")
+	default:
+		p.say("A turn still runs here; waiting for its end.\n")
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	const pause = 200 * time.Millisecond // also the time in which the other command reads how its turn ended
+	again := time.NewTicker(pause)
+	defer again.Stop()
+	for running := true; running; {
+		running = busy()
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func socketAPI(socket string) *api {

@@ -113,6 +113,12 @@ func (p *Program) print(format string, args ...any) error {
 	return err
 }
 
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // interruptible is a context that SIGINT, SIGTERM and SIGHUP cancel.
 func interruptible() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

@@ -145,11 +145,6 @@ func (l *loginAtTerminal) choose(ctx context.Context, methods []backend.LoginMet
 	}
 }
 
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 // more reports whether input is left. At a terminal there always is; on a pipe, more waits for the next line or the end.
 func (l *loginAtTerminal) more(ctx context.Context) bool {
 	if isTerminal(l.p.Stdin) {

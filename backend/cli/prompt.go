@@ -76,33 +76,6 @@ func (c *promptCommand) Run(p *Program) error {
 	return errors.Join(err, b.Close())
 }
 
-// outlast waits for the turns and installations that run in this process: those of other commands, which use this process because it holds the
-// data directory, and this command's own turn while it is being stopped. A signal ends the wait.
-func (p *Program) outlast(b *backend.Backend) {
-	busy := func() bool { return b.Running() > 0 || b.Installing() > 0 }
-	switch {
-	case !busy():
-		return
-	case b.Running() == 0:
-		p.say("An agent is being installed here for another command; waiting for its end.\n")
-	default:
-		p.say("A turn still runs here; waiting for its end.\n")
-	}
-	ctx, stop := interruptible()
-	defer stop()
-	const pause = 200 * time.Millisecond // also the time in which the other command reads how its turn ended
-	again := time.NewTicker(pause)
-	defer again.Stop()
-	for running := true; running; {
-		running = busy()
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 func (c *promptCommand) text(stdin io.Reader) (string, error) {
 	text := c.Text
 	if text == "-" {

@@ -3,17 +3,14 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"deskhand/backend"
-	"deskhand/backend/datadir"
 )
 
 type psCommand struct {
@@ -38,27 +35,6 @@ func (c *psCommand) Run(p *Program) error {
 		}
 		return c.table(p.Stdout, processes)
 	})
-}
-
-// everOwned reports whether any process has recorded itself as the owner of the data directory.
-func everOwned(places datadir.Paths) bool {
-	_, err := places.Owner()
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
-// nobodyRuns is the failure of a command that needs a running Deskhand. Its text lists the processes that a crashed Deskhand has left.
-func nobodyRuns(places datadir.Paths) error {
-	text := "no Deskhand runs on " + places.Data
-	left, err := backend.Leftovers(places)
-	if err != nil || len(left) == 0 {
-		return errors.New(text + "; `deskhand` opens the window, and `deskhand server` works without one")
-	}
-	var b strings.Builder
-	b.WriteString(text + ". The last one has left these processes, which the next one ends:")
-	for _, m := range left {
-		fmt.Fprintf(&b, "\n  %d %s, for %s", m.PID, plain(m.Name), span(time.Since(m.StartedAt)))
-	}
-	return errors.New(b.String())
 }
 
 // table prints a row for each agent or other child process, and a row for the program itself.
@@ -117,16 +93,6 @@ func whose(a backend.AgentProcesses) string {
 	return plain(a.Owner) // an owner that only a newer Deskhand knows
 }
 
-// plain fits foreign text into a cell: short, on a single line, and without control characters.
-func plain(text string) string {
-	const most = 40
-	runes := []rune(printable(text))
-	if len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return string(runes)
-}
-
 // unknown fills a cell that the system gives no value for.
 const unknown = "-"
 
@@ -156,19 +122,4 @@ func (c *psCommand) memory(rss, pss *int64) string {
 		return fmt.Sprintf("%.0f MiB", mib)
 	}
 	return fmt.Sprintf("%.1f GiB", float64(*size)/(1<<30))
-}
-
-// span formats a duration in at most two units.
-func span(d time.Duration) string {
-	d = max(d, 0)
-	const day = 24 * time.Hour
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
-	case d < day:
-		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return fmt.Sprintf("%d d %d h", d/day, d%day/time.Hour)
 }
