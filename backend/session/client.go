@@ -218,6 +218,7 @@ type New struct {
 
 	Worktree bool   `json:"worktree,omitempty" doc:"In a worktree of its own: a new one, of the git repository that cwd is in"`
 	Branch   string `json:"branch,omitempty" maxLength:"200" doc:"The new branch of that, as worktrees/plan gives one; made from the title or the message when it is left out"`
+	Base     string `json:"base,omitempty" maxLength:"1000" doc:"What that begins with: a branch, a remote's branch or a commit; the commit that is checked out when it is left out"`
 
 	Message     string                         `json:"message,omitempty" doc:"The first prompt. A session that cannot take it is not made"`
 	Attachments []attachments.PromptAttachment `json:"attachments,omitempty" maxItems:"100" doc:"What goes with the first prompt"`

@@ -123,7 +123,11 @@ func openLanding(ctx context.Context, c *Client) (*landing.Library, error) {
 		Beside: c.cfg.Proxy, Environ: c.cfg.Agents.Environment().Environ, Clean: c.secret.Text, Writable: c.writable, Logger: c.cfg.Logger,
 		Find: func(ctx context.Context, id string) (landing.Session, error) {
 			s, err := c.Get(ctx, id)
-			return landing.Session{Cwd: s.Cwd, Local: s.Place == host.Local, Title: s.Title}, err
+			of := landing.Session{Cwd: s.Cwd, Local: s.Place == host.Local, Title: s.Title}
+			if s.Worktree != nil {
+				of.Base = s.Worktree.BaseBranch
+			}
+			return of, err
 		},
 		// Whatever a directory's own files would have a git run is among what an agent's start there asks for.
 		Unapproved: func(ctx context.Context, dir string) (names []string, err error) {

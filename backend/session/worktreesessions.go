@@ -39,7 +39,7 @@ func (c *Client) makeWorktree(ctx context.Context, id string, n *New) (*worktree
 		return nil, err
 	}
 	title := cmp.Or(n.Title, titleOf(said{text: n.Message}.title()))
-	tree, err := c.worktrees.Make(ctx, worktrees.Start{Session: id, Cwd: cwd, Branch: n.Branch, Title: title})
+	tree, err := c.worktrees.Make(ctx, worktrees.Start{Session: id, Cwd: cwd, Branch: n.Branch, Base: n.Base, Title: title})
 	if err == nil {
 		n.Cwd = tree.Cwd
 	}

@@ -26,6 +26,7 @@ type Worktree struct {
 	Repository string    `json:"repository" doc:"Worktree from which this worktree was made"`
 	From       string    `json:"from" doc:"Directory of the repository that the session's directory stands for"`
 	Base       string    `json:"base" doc:"Commit with which the worktree began"`
+	BaseBranch string    `json:"baseBranch,omitempty" doc:"Branch with which the worktree began; absent where it began with a commit"`
 	State      string    `json:"state" enum:"ready,removed,missing" doc:"missing: another program has removed the directory"`
 	Kept       *KeptWork `json:"kept,omitempty" doc:"Of a removed worktree: the files that nobody had committed"`
 	Left       string    `json:"left,omitempty" doc:"Of a removed worktree: the folder with the files that could not be deleted. Nothing there is needed"`
@@ -148,7 +149,7 @@ func (l *Library) Show(cwd string, missing bool) *Worktree {
 	if !ok || r.state == stateMaking {
 		return nil
 	}
-	t := &Worktree{Path: r.path, Branch: r.branch, Repository: r.repository, From: workspace.Rebase(cwd, r.path, r.repository), Base: r.base, State: stateReady}
+	t := &Worktree{Path: r.path, Branch: r.branch, Repository: r.repository, From: workspace.Rebase(cwd, r.path, r.repository), Base: r.base, BaseBranch: r.baseBranch, State: stateReady}
 	switch {
 	case r.state == stateRemoved, r.state == stateRestoring:
 		t.State = stateRemoved

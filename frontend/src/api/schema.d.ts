@@ -3750,6 +3750,8 @@ export interface components {
             agent: string;
             /** @description What goes with the first prompt */
             attachments?: components["schemas"]["PromptAttachment"][];
+            /** @description What that begins with: a branch, a remote's branch or a commit; the commit that is checked out when it is left out */
+            base?: string;
             /** @description The new branch of that, as worktrees/plan gives one; made from the title or the message when it is left out */
             branch?: string;
             /** @description An absolute path of a directory that is there */
@@ -5527,6 +5529,8 @@ export interface components {
         Worktree: {
             /** @description Commit with which the worktree began */
             base: string;
+            /** @description Branch with which the worktree began; absent where it began with a commit */
+            baseBranch?: string;
             /** @description Branch that was made for the worktree; another branch may be checked out by now */
             branch: string;
             /** @description Directory of the repository that the session's directory stands for */
@@ -5544,6 +5548,12 @@ export interface components {
              */
             state: "ready" | "removed" | "missing";
         };
+        WorktreeBase: {
+            /** @description Such as main or origin/main */
+            name: string;
+            /** @description A remote's branch, as of the last fetch */
+            remote?: boolean;
+        };
         WorktreeFile: {
             /** @enum {string} */
             kind: "modified" | "added" | "deleted" | "untracked";
@@ -5559,6 +5569,10 @@ export interface components {
         WorktreePlan: {
             /** @description Commit with which the worktree would begin */
             base: string;
+            /** @description Branch with which the worktree would begin; absent where it begins with a commit */
+            baseBranch?: string;
+            /** @description Branches with which it could begin: first the one that is checked out, then the default one, then the newest. At most 500 */
+            bases: components["schemas"]["WorktreeBase"][];
             /** @description Free name of a branch */
             branch: string;
             /**
@@ -12875,6 +12889,8 @@ export interface operations {
                 cwd: string;
                 /** @description Purpose of the worktree in a person's words; the branch is named after it */
                 name?: string;
+                /** @description What the worktree would begin with: a branch, a remote's branch or a commit; absent for the commit that is checked out */
+                base?: string;
             };
             header?: never;
             path?: never;

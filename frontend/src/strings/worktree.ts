@@ -4,6 +4,7 @@ import { addTexts } from './texts';
 
 export const worktree = {
   'error.worktree.bare': 'The repository is bare: there are no files here',
+  'error.worktree.base': 'There is no branch or commit called {base}',
   'error.worktree.branch_moved':
     'The branch {branch} has other commits by now. “git stash apply {ref}” brings back what was kept.',
   'error.worktree.branch_name': 'Git does not accept a branch called {branch}',
@@ -46,6 +47,12 @@ export const worktree = {
   'worktree.added': 'new',
   'worktree.back': 'Bring the worktree back',
   'worktree.back.done': 'The worktree is back, as it was',
+  'worktree.base': 'Base branch',
+  'worktree.base.commit': 'a commit',
+  'worktree.base.from': 'from',
+  'worktree.base.on': 'checked out',
+  'worktree.base.remote': 'as of the last fetch',
+  'worktree.base.search': 'Search branches, or a commit',
   'worktree.cancel': 'Cancel',
   'worktree.changed.one': '{n} file that you have not committed stays in the repository.',
   'worktree.changed.other': '{n} files that you have not committed stay in the repository.',
