@@ -33,6 +33,7 @@ import (
 	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
+	"deskhand/backend/setup"
 	"deskhand/backend/shells"
 	"deskhand/backend/store"
 	"deskhand/backend/undo"
@@ -57,6 +58,7 @@ type ClientConfig struct {
 	Maintenance    *maintenance.Maintainer
 	Worktrees      *worktrees.Library
 	Landing        *landing.Library
+	Setups         *setup.Library
 	Shells         *shells.Library
 	Agents         *agents.Catalogue
 	Roster         *roster.Agents                            // the agents as people administer them

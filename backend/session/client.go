@@ -105,6 +105,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	c.background = background.New()
 	c.ctx = c.background.Life()
 	c.shells = openShells(c)
+	useSetups(c)
 	c.maintainer.Start(c.ctx)                          //nolint:contextcheck // the maintenance lives as long as the client
 	cfg.Roster.Secrets().LoadLogged(ctx, vault.InFile) // before anything is written
 	work, err := recovery{c}.takeOver(ctx)
@@ -126,6 +127,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 func (c *Client) Close() error {
 	c.background.Stop()
 	c.maintainer.Close()
+	c.cfg.Setups.Close()
 	c.shells.Close()
 	c.cfg.Roster.Close() // last, since a login may wait for a disk
 	c.background.Wait()

@@ -112,7 +112,7 @@ func (c worktreeSessions) end(ctx context.Context, path string) error {
 			return err
 		}
 	}
-	return c.awaitEnds(append(ends, c.shells.EndIn(path)...))
+	return c.awaitEnds(slices.Concat(ends, c.shells.EndIn(path), c.cfg.Setups.EndIn(path)))
 }
 
 // awaitEnds waits until all channels are closed, for untilEnded at most.

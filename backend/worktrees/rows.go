@@ -84,6 +84,9 @@ func (l *Library) store(ctx context.Context, r row, with func(*sql.Tx) error) er
 	// The row must survive a loss of power, because git's files do.
 	err := l.deps.Store.WriteSync(ctx, func(tx *sql.Tx) error {
 		err := r.save(ctx, tx)
+		if err == nil && r.state == stateRemoved && l.deps.Removed != nil {
+			err = l.deps.Removed(ctx, tx, r.id)
+		}
 		if err == nil && with != nil {
 			err = with(tx)
 		}
@@ -122,6 +125,9 @@ func (l *Library) drop(ctx context.Context, id string) error {
 	ctx = context.WithoutCancel(ctx)
 	err := l.deps.Store.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM worktree WHERE id = ?`, id)
+		if err == nil && l.deps.Removed != nil {
+			err = l.deps.Removed(ctx, tx, id)
+		}
 		return err
 	})
 	if err != nil {

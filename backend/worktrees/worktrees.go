@@ -7,6 +7,7 @@ package worktrees
 
 import (
 	"context"
+	"database/sql"
 	"log/slog"
 	"os"
 	"sync"
@@ -48,6 +49,9 @@ type Deps struct {
 	Directories *host.Directories // of this machine
 	Writable    func() error      // refuses a change of data that a newer version has written
 	Sessions    Sessions
+
+	// Removed deletes what another package has stored of a worktree, in the transaction that stores its removal; nil = there is nothing.
+	Removed func(ctx context.Context, tx *sql.Tx, id string) error
 }
 
 // Sessions are the functions of the sessions that a Library calls.
@@ -105,6 +109,20 @@ func (l *Library) of(dir string) (row, bool) {
 		}
 	}
 	return row{}, false
+}
+
+// Place is where a worktree is.
+type Place struct {
+	ID         string
+	Path       string
+	Repository string // the worktree from which it was made
+	Main       string // the first worktree of the repository
+}
+
+// At returns the worktree that a directory lies in, while it is there.
+func (l *Library) At(dir string) (Place, bool) {
+	r, ok := l.of(dir)
+	return Place{ID: r.id, Path: r.path, Repository: r.repository, Main: r.main}, ok && (r.state == stateReady || r.state == stateMaking)
 }
 
 // get returns the row of a worktree.
