@@ -65,3 +65,59 @@ func TestABaseIsABranchOrACommitAndNothingElse(t *testing.T) {
 		}
 	}
 }
+
+func TestWorktreesOfUnusualCheckouts(t *testing.T) {
+	b := set(t)
+	make := func(name string) (string, error) {
+		p, err := b.Look(t.Context(), b.repo)
+		if err != nil {
+			return "", err
+		}
+		path := filepath.Join(p.Beside(), name)
+		return path, b.Make(t.Context(), p, path, name)
+	}
+	clean := func(what, path string) {
+		t.Helper()
+		if said := b.do(path, "status", "--porcelain"); said != "" {
+			t.Errorf("git status in a worktree of %s: got %q, want nothing", what, said)
+		}
+	}
+
+	b.do(b.repo, "checkout", "--quiet", "--detach")
+	b.do(b.repo, "commit", "--quiet", "--allow-empty", "-m", "on no branch")
+	path, err := make("detached")
+	if head := b.do(b.repo, "rev-parse", "HEAD"); err != nil || b.do(path, "rev-parse", "detached") != head {
+		t.Errorf("a worktree of a detached head: got %v, want one at %s", err, head)
+	}
+	clean("a detached head", path)
+	if list, err := b.Bases(t.Context(), b.look(b.repo)); err != nil || len(list) != 2 || list[0].Name != "main" {
+		t.Errorf("Bases with no branch checked out: got %+v, %v; want main and the worktree's", list, err)
+	}
+
+	b.do(b.repo, "checkout", "--quiet", "main")
+	b.do(b.repo, "sparse-checkout", "set", "sub")
+	if path, err = make("sparse"); err != nil {
+		t.Fatal(err)
+	}
+	clean("a sparse checkout", path)
+	if got := b.do(path, "ls-files", "-v", "sub/deep.txt"); got != "H sub/deep.txt" {
+		t.Errorf("a file of the part that is checked out: got %q, want it there", got)
+	}
+	b.do(b.repo, "sparse-checkout", "disable")
+
+	b.do(filepath.Dir(b.repo), "clone", "--quiet", b.repo, "lib")
+	b.do(b.repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../lib", "lib")
+	b.do(b.repo, "commit", "--quiet", "-m", "a submodule")
+	if path, err = make("with-submodule"); err != nil {
+		t.Fatal(err)
+	}
+	clean("a repository with a submodule", path)
+	if list, _ := filepath.Glob(filepath.Join(path, "lib", "*")); len(list) != 0 {
+		t.Errorf("the submodule in the worktree: got %q, want it empty", list)
+	}
+
+	b.do(b.repo, "checkout", "--quiet", "--orphan", "nothing")
+	if _, err := make("unborn"); !errors.Is(err, worktree.ErrNoCommit) {
+		t.Errorf("a worktree of a branch without a commit: got %v, want ErrNoCommit", err)
+	}
+}
