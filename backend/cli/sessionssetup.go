@@ -60,10 +60,9 @@ func (c *sessionsSetup) Run(p *Program) error {
 func (r setUpReport) words() string {
 	var b strings.Builder
 	line := func(parts ...string) { b.WriteString(printable(strings.Join(parts, "")) + "\n") }
-	switch s := r.Setup; {
-	case s == nil:
+	if s := r.Setup; s == nil {
 		line("nothing was set up")
-	default:
+	} else {
 		at := ""
 		if s.At > 0 && s.At <= len(s.Commands) && s.State != "done" {
 			at = ": " + s.Commands[s.At-1]
