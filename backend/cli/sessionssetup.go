@@ -63,11 +63,7 @@ func (r setUpReport) words() string {
 	if s := r.Setup; s == nil {
 		line("nothing was set up")
 	} else {
-		at := ""
-		if s.At > 0 && s.At <= len(s.Commands) && s.State != "done" {
-			at = ": " + s.Commands[s.At-1]
-		}
-		line(s.State, at)
+		line(s.State, r.command())
 		if s.Problem != "" {
 			line(s.Problem)
 		}
@@ -90,6 +86,15 @@ func (r setUpReport) words() string {
 		}
 	}
 	return b.String()
+}
+
+// command returns the command that runs, or with which a set-up has ended before its end, after a colon.
+func (r setUpReport) command() string {
+	s := r.Setup
+	if s.At < 1 || s.At > len(s.Commands) || s.State == "done" {
+		return ""
+	}
+	return ": " + s.Commands[s.At-1]
 }
 
 // refusedSetUp explains why a set-up does not do as it was told.
