@@ -39,6 +39,7 @@ import (
 	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
+	"deskhand/backend/setup"
 	"deskhand/backend/skills"
 	"deskhand/backend/snapshot"
 	"deskhand/backend/store"
@@ -94,6 +95,7 @@ type Backend struct {
 	kept      *snapshot.Library // the snapshots around turns
 	remotes   *remotes.Library
 	settings  *settings.Library
+	setups    *setup.Library
 	search    *search.Index
 	client    *session.Client
 	forge     *forge.Library
@@ -284,6 +286,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Store: b.db, Tokens: ofPlaces, Logger: b.cfg.Logger, Version: b.cfg.Version, Stall: b.cfg.LineStall, AgentName: b.agents.Name,
 	})
 	b.search = search.New(search.Deps{Store: b.db, Logger: b.cfg.Logger, AgentName: b.agents.Name})
+	b.setups = setup.New(setup.Deps{Store: b.db, Processes: b.processes.sessions, Environ: b.agents.Environment().Environ, Logger: b.cfg.Logger})
 	known := roster.NewSecrets(b.agents, []*vault.Vault{ofPlaces, ofDiscord}, secrets, b.cfg.Logger)
 	b.roster = roster.New(roster.Deps{Catalogue: b.agents, Secrets: known})
 	b.client, err = session.Open(ctx, session.Config{
@@ -297,6 +300,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Tools:   &host.Tools{Give: b.tools.Give, End: b.tools.End},
 		Remotes: b.remotes,
 		Search:  b.search,
+		Setups:  b.setups,
 	})
 	if err != nil {
 		return nil, b.blame(err)
@@ -388,6 +392,7 @@ func (b *Backend) clientHandler() http.Handler {
 		Worktrees:      b.client.Worktrees(),
 		Landing:        b.client.Landing(),
 		Forge:          b.forge,
+		Setups:         b.setups,
 		Attachments:    b.client.Attachments(),
 		Workspaces:     b.client.Workspaces(),
 		Launch:         b.client.Launch(),

@@ -30,6 +30,7 @@ type promptCommand struct {
 	Raw      bool     `help:"Into a file or a pipe: leave the characters that nobody sees, or that a terminal acts on, as they are."`
 	Install  bool     `help:"Install the agent first, without asking, where it is not on this machine."`
 	Worktree bool     `help:"In a worktree of its own: a second directory of the git repository, on a new branch."`
+	Base     string   `placeholder:"BRANCH" help:"With --worktree: what the new branch begins with, a branch, such as main or origin/main, or a commit. Default: the commit that is checked out."`
 	Attach   []string `sep:"none" placeholder:"FILE" help:"A file or a directory that goes with it; repeatable."`
 	Text     string   `arg:"" help:"What to say; - reads it from standard input."`
 }
@@ -64,7 +65,7 @@ func (c *promptCommand) Run(p *Program) error {
 		return err
 	}
 	p.sayAgentsFile(b)
-	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir, Place: c.Place, Worktree: c.Worktree, Mode: c.Mode, Model: c.Model}, text: text, files: files, install: c.Install, goesOn: c.continues}
+	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir, Place: c.Place, Worktree: c.Worktree, Base: c.Base, Mode: c.Mode, Model: c.Model}, text: text, files: files, install: c.Install, goesOn: c.continues}
 	err = t.run(ctx)
 	if t.outcome == nil && b.Running() > 0 { // the turn runs in this process, and nobody reads its output any more
 		t.leave(ctx)
@@ -225,7 +226,7 @@ func (t *terminalTurn) start(ctx context.Context) (string, error) {
 // create makes the session and, with --worktree, its worktree on a branch named after the prompt.
 func (t *terminalTurn) create(ctx context.Context) (s backend.Session, err error) {
 	if t.session.Worktree {
-		if t.session.Branch, err = t.api.freeBranch(ctx, t.session.Cwd, t.text); err != nil {
+		if t.session.Branch, err = t.api.freeBranch(ctx, t.session.Cwd, t.session.Base, t.text); err != nil {
 			return s, err
 		}
 	}
@@ -237,7 +238,11 @@ func (t *terminalTurn) create(ctx context.Context) (s backend.Session, err error
 	}
 	t.agent = s.AgentName
 	if s.Worktree != nil {
-		t.aside("· working in %s, on the branch %s", s.Cwd, s.Worktree.Branch)
+		from := ""
+		if t.session.Base != "" {
+			from = ", from " + plain(t.session.Base)
+		}
+		t.aside("· working in %s, on the branch %s%s", s.Cwd, s.Worktree.Branch, from)
 	}
 	return s, nil
 }

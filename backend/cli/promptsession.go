@@ -21,11 +21,14 @@ type continues struct {
 
 // check rejects flags that describe a new conversation when an existing conversation is named.
 func (c *promptCommand) check() error {
-	begins := map[string]bool{"--worktree": c.Worktree, "--mode": c.Mode != "", "--model": c.Model != ""}
+	begins := map[string]bool{"--worktree": c.Worktree, "--mode": c.Mode != "", "--model": c.Model != "", "--base": c.Base != ""}
 	if c.Session != "" {
 		begins["--agent"], begins["--place"], begins["--dir"] = c.Agent != "", c.Place != "", c.Dir != "."
 	}
 	if c.Session == "" && !c.Last {
+		if c.Base != "" && !c.Worktree {
+			return &failure{exitUsage, errors.New("--base is for a new worktree, with --worktree")}
+		}
 		return nil
 	}
 	for flag, given := range begins {

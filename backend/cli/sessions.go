@@ -32,6 +32,7 @@ type sessionsCommand struct {
 	End      sessionsEnd      `cmd:"" help:"End commands that still run though their turn was stopped."`
 	Changes  sessionsChanges  `cmd:"" help:"Show which files a turn changed."`
 	Undo     sessionsUndo     `cmd:"" help:"Take back what a turn changed."`
+	Setup    sessionsSetup    `cmd:"" help:"Show how the worktree of a conversation was set up, run that again, or go on without it."`
 	Worktree sessionsWorktree `cmd:"" help:"Show the worktree of a conversation, remove it or bring it back."`
 	Land     sessionsLand     `cmd:"" help:"Compare the branch of a conversation with its base; commit, merge and push it."`
 	Delete   sessionsDelete   `cmd:"" help:"Delete conversations for good."`

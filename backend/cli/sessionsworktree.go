@@ -86,13 +86,13 @@ func directoryOf(s backend.Session) string {
 }
 
 // freeBranch asks the API for an unused branch name for a new worktree in cwd.
-func (a *api) freeBranch(ctx context.Context, cwd, name string) (string, error) {
+func (a *api) freeBranch(ctx context.Context, cwd, base, name string) (string, error) {
 	const most = 300 // runes of name that matter for the branch's name
 	if runes := []rune(name); len(runes) > most {
 		name = string(runes[:most])
 	}
 	var plan struct{ Branch string }
-	if err := a.call(ctx, "GET", "worktrees/plan?"+url.Values{"cwd": {cwd}, "name": {name}}.Encode(), nil, &plan); err != nil {
+	if err := a.call(ctx, "GET", "worktrees/plan?"+url.Values{"cwd": {cwd}, "base": {base}, "name": {name}}.Encode(), nil, &plan); err != nil {
 		return "", &failure{exitUsage, refusedTree(ctx, err)}
 	}
 	return plan.Branch, nil
@@ -190,6 +190,7 @@ func refusedTree(ctx context.Context, err error) error {
 		"worktree.no_commit":     "the repository has no commit yet",
 		"worktree.submodule":     "the directory belongs to a submodule",
 		"worktree.subdirectory":  path + " is in no commit, so that a worktree would not have it",
+		"worktree.base":          "there is no branch or commit called " + printable(p.Params["base"]),
 		"worktree.branch_name":   "git takes no branch called " + branch,
 		"worktree.branch_taken":  "there is a branch called " + branch + ", or one that leaves no room for it",
 		"worktree.exists":        path + " is there already",

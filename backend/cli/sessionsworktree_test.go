@@ -57,6 +57,15 @@ func TestWorktreeFromTerminal(t *testing.T) {
 	if out, _, code := run("sessions", "worktree", "last"); code != 0 || !strings.Contains(out, "state       ready") || !strings.Contains(out, filepath.Dir(made[0])+"\n") {
 		t.Errorf("deskhand sessions worktree last: got exit code %d, stdout %s, want exit code 0, stdout with \"state       ready\" and stdout with filepath.Dir(made[0])+\"\\n\"", code, out) // the path is not shortened, however long it is
 	}
+	if out, _, code := run("sessions", "setup", "last"); code != 0 || out != "nothing was set up\n" {
+		t.Errorf("deskhand sessions setup last: got exit code %d, stdout %q, want 0 and that nothing was set up", code, out)
+	}
+	if _, errs, code := run("sessions", "setup", "last", "--again"); code != 2 || !strings.Contains(errs, "nothing says how") {
+		t.Errorf("deskhand sessions setup last --again: got exit code %d, stderr %q, want 2 and that nothing says how", code, errs)
+	}
+	if _, errs, code := run("prompt", "--agent", "mock", "--worktree", "--base", "nowhere", "x"); code != 2 || !strings.Contains(errs, "no branch or commit called nowhere") {
+		t.Errorf("deskhand prompt --base nowhere: got exit code %d, stderr %q, want 2 and that there is no such branch", code, errs)
+	}
 	if _, errs, code := run("sessions", "worktree", "last", "--remove"); code == 0 || !strings.Contains(errs, "--yes") {
 		t.Errorf(`deskhand sessions worktree last --remove: got exit code %d, stderr %s, want exit code other than 0 and stderr with "--yes"`, code, errs)
 	}

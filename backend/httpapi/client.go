@@ -34,6 +34,7 @@ import (
 	"deskhand/backend/search"
 	"deskhand/backend/session"
 	"deskhand/backend/settings"
+	"deskhand/backend/setup"
 	"deskhand/backend/shells"
 	"deskhand/backend/store"
 	"deskhand/backend/undo"
@@ -59,6 +60,7 @@ type ClientConfig struct {
 	Worktrees      *worktrees.Library
 	Landing        *landing.Library
 	Forge          *forge.Library
+	Setups         *setup.Library
 	Shells         *shells.Library
 	Agents         *agents.Catalogue
 	Roster         *roster.Agents                            // the agents as people administer them

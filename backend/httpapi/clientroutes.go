@@ -75,6 +75,7 @@ func (c *Client) routes() {
 	c.keyboardRoutes()
 	c.accessRoutes()
 	c.worktreeRoutes()
+	c.setupRoutes()
 	c.landingRoutes()
 	c.forgeRoutes()
 }

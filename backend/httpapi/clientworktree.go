@@ -15,9 +15,10 @@ func (c *Client) worktreeRoutes() {
 		func(ctx context.Context, in *struct {
 			Cwd  string `query:"cwd" required:"true" minLength:"1" maxLength:"4096"`
 			Name string `query:"name" maxLength:"1000" doc:"Purpose of the worktree in a person's words; the branch is named after it"`
+			Base string `query:"base" maxLength:"1000" doc:"What the worktree would begin with: a branch, a remote's branch or a commit; absent for the commit that is checked out"`
 		},
 		) (*body[worktrees.WorktreePlan], error) {
-			return answer(w.Plan(ctx, in.Cwd, in.Name))
+			return answer(w.Plan(ctx, in.Cwd, in.Name, in.Base))
 		})
 	register(c, op("previewWorktreeRemoval", http.MethodGet, "sessions/{id}/worktree", "Describe what removing a session's worktree would keep and delete", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[worktrees.WorktreeRemoval], error) {

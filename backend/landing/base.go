@@ -105,8 +105,8 @@ type branch struct {
 	checkedOut        string // another worktree
 }
 
-// branches returns the branches of a repository except the one that is checked out. First comes the one in the repository's main worktree,
-// from which worktrees are made, then the one that the branch follows, then those of the usual names, then the newest.
+// branches returns the branches of a repository except the one that is checked out. First comes the one with which the session's worktree
+// began, then the one in the repository's main worktree, then the one that the branch follows, then those of the usual names, then the newest.
 func (l *Library) branches(ctx context.Context, p place, now RepositoryStatus) ([]branch, error) {
 	const most = "500"
 	said, err := l.lines(ctx, p, run{}, "for-each-ref", "--sort=-committerdate", "--count="+most, "--format=%(refname) %(objectname) %(symref) %(worktreepath)", "refs/heads", "refs/remotes")
@@ -124,6 +124,10 @@ func (l *Library) branches(ctx context.Context, p place, now RepositoryStatus) (
 		}
 	}
 	slices.SortStableFunc(all, func(a, b branch) int { return a.rank(main, now) - b.rank(main, now) })
+	if at := slices.IndexFunc(all, func(b branch) bool { return b.name == p.session.Base }); at > 0 {
+		of := all[at]
+		all = slices.Insert(slices.Delete(all, at, at+1), 0, of)
+	}
 	return all, nil
 }
 

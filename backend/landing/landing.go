@@ -40,6 +40,7 @@ type Session struct {
 	Cwd   string
 	Local bool   // runs on this machine
 	Title string // "" until the first prompt names the session
+	Base  string // the branch with which the session's worktree began, "" where nobody knows
 }
 
 // Deps are the parts of the program that a Library uses.

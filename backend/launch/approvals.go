@@ -13,7 +13,7 @@ import (
 // Approval is something that a person has approved, at some time.
 type Approval struct {
 	Directory  string      `json:"directory" doc:"Empty for an entry of all projects"`
-	Kind       string      `json:"kind" enum:"mcp,skill,hook,agent_config,script"`
+	Kind       string      `json:"kind" enum:"mcp,skill,hook,agent_config,script,project"`
 	Name       string      `json:"name"`
 	Hash       string      `json:"hash"`
 	Detail     string      `json:"detail" doc:"What was shown"`
@@ -55,6 +55,9 @@ func (g *Gate) Approvals(ctx context.Context, directory string) ([]Approval, err
 func (e Executable) approvedIn(directory string) string {
 	if e.Scope == scopeAll && !e.own {
 		return AllProjects
+	}
+	if e.in != "" {
+		return e.in
 	}
 	return directory
 }
@@ -125,13 +128,18 @@ func (g *Gate) Approve(ctx context.Context, directory string, hashes []string) e
 			}
 		}
 		if len(chosen) == before {
-			return &refusal.Error{Code: "trust.changed", Params: map[string]string{"hash": hash}}
+			return changed(hash)
 		}
 	}
 	if directory, err = cleanScope(directory); err != nil {
 		return err
 	}
 	return g.approve(ctx, directory, chosen)
+}
+
+// changed refuses an approval of a content that is not there any more.
+func changed(hash string) error {
+	return &refusal.Error{Code: "trust.changed", Params: map[string]string{"hash": hash}}
 }
 
 // approve stores approvals, and tells of them.

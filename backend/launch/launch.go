@@ -82,7 +82,7 @@ func (g *Gate) Close() error { return g.trials.Close() }
 // each content: the hash covers all that counts, and the agent is given what was hashed, never what the file says later.
 type Executable struct {
 	Scope    string `json:"scope,omitempty" enum:"all" doc:"All: an entry of all projects. Absent: an entry or a file of the directory"`
-	Kind     string `json:"kind" enum:"mcp,skill,hook,agent_config,script" doc:"MCP servers and skills are given to the agent by Deskhand; the others it reads by itself"`
+	Kind     string `json:"kind" enum:"mcp,skill,hook,agent_config,script,project" doc:"MCP servers and skills are given to the agent by Deskhand, and what is of a project is run by Deskhand; the others the agent reads by itself"`
 	Name     string `json:"name"`
 	Hash     string `json:"hash" doc:"SHA-256 of what was shown"`
 	Detail   string `json:"detail" doc:"What a person judges by, in several lines; secrets are hidden"`
@@ -90,6 +90,7 @@ type Executable struct {
 	Before   string `json:"before,omitempty" doc:"What was approved last under this name, when it is another one. The same text: only hidden values differ"`
 
 	off    bool        // the executable is not enabled, or the agent cannot use it, so no start asks for it
+	in     string      // the directory for which the executable is approved, where that is another one than that of the start; ""
 	own    bool        // of an entry of all projects: it runs a file of the directory, so its approval counts for the directory alone
 	server *mcp.Server // of kind mcp: the server that starts
 	skill  *skillEntry // of kind skill
@@ -100,8 +101,11 @@ func (e Executable) Same(o Executable) bool {
 	return e.Kind == o.Kind && e.Name == o.Name && e.Hash == o.Hash
 }
 
-// Found reports whether programs read the executable in the directory by themselves, rather than being given it by Deskhand.
-func (e Executable) Found() bool { return e.Kind != "mcp" && e.Kind != "skill" }
+// Found reports whether programs read the executable in the directory by themselves, rather than being given it by Deskhand, or
+// run by Deskhand.
+func (e Executable) Found() bool {
+	return e.Kind != "mcp" && e.Kind != "skill" && e.Kind != kindProject
+}
 
 // Executables returns what there is in a directory for agents of any kind, with the entries of all projects that come with a start there. For
 // AllProjects it returns all entries of all projects.
@@ -114,6 +118,7 @@ func (g *Gate) Executables(ctx context.Context, directory string) ([]Executable,
 		return nil, err
 	}
 	found, _ := g.given(ctx, directory)
+	found = append(found, g.projectOf(ctx, directory)...)
 	return append(found, g.read(ctx, trust.Where{Directory: directory, Reads: autorun.Places(nil)}, nil)...), nil
 }
 

@@ -468,3 +468,12 @@ func (s Server) Secrets(lookup func(string) (string, bool)) []string {
 	slices.SortFunc(list, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	return list
 }
+
+// Ran returns the files of a directory that a shell command would run there, as far as its words tell: each with its hash before its path.
+func Ran(dir *os.Root, directory, command string) (files []string) {
+	s := Server{program: "sh", args: []string{"-c", command}}
+	for _, f := range s.files(dir, directory) {
+		files = append(files, f.Sum+" "+filepath.ToSlash(f.Path))
+	}
+	return files
+}

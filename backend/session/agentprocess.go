@@ -152,7 +152,7 @@ func (a *agentProcess) run(agent, cwd, serverID string) {
 	if at.Directories.Answers(a.ctx, cwd) != nil { // no directory is read before it is known that its disk answers, since Close waits for this goroutine
 		return
 	}
-	if !a.prepare(agent, cwd, serverID) {
+	if !a.setUp(cwd) || !a.prepare(agent, cwd, serverID) {
 		return
 	}
 	defer a.plan.Close(a.ctx)
@@ -191,6 +191,7 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 	if a.v.c.cfg.Agents.Vault().UsesKeyring(agent) { // the start may have unlocked the keyring; a failure was logged before
 		a.v.c.background.Start(func() { _ = a.v.c.cfg.Roster.Secrets().Load(a.v.c.ctx, vault.IfUnlocked) })
 	}
+	cmd.Env = append(cmd.Env, a.v.c.cfg.Setups.Environ(cwd)...)
 	a.environ = cmd.Env
 	a.v.c.keepChats(a.v.id, agent, cmd.Env, a.v.c.chatsOf(agent))
 	a.post(func() { a.v.stage("spawn") })

@@ -105,6 +105,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	c.background = background.New()
 	c.ctx = c.background.Life()
 	c.shells = openShells(c)
+	useSetups(c)
 	c.maintainer.Start(c.ctx)                          //nolint:contextcheck // the maintenance lives as long as the client
 	cfg.Roster.Secrets().LoadLogged(ctx, vault.InFile) // before anything is written
 	work, err := recovery{c}.takeOver(ctx)
@@ -126,6 +127,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 func (c *Client) Close() error {
 	c.background.Stop()
 	c.maintainer.Close()
+	c.cfg.Setups.Close()
 	c.shells.Close()
 	c.cfg.Roster.Close() // last, since a login may wait for a disk
 	c.background.Wait()
@@ -218,6 +220,7 @@ type New struct {
 
 	Worktree bool   `json:"worktree,omitempty" doc:"In a worktree of its own: a new one, of the git repository that cwd is in"`
 	Branch   string `json:"branch,omitempty" maxLength:"200" doc:"The new branch of that, as worktrees/plan gives one; made from the title or the message when it is left out"`
+	Base     string `json:"base,omitempty" maxLength:"1000" doc:"What that begins with: a branch, a remote's branch or a commit; the commit that is checked out when it is left out"`
 
 	Message     string                         `json:"message,omitempty" doc:"The first prompt. A session that cannot take it is not made"`
 	Attachments []attachments.PromptAttachment `json:"attachments,omitempty" maxItems:"100" doc:"What goes with the first prompt"`

@@ -34,6 +34,7 @@ import (
 	"deskhand/backend/roster"
 	"deskhand/backend/search"
 	"deskhand/backend/session"
+	"deskhand/backend/setup"
 	"deskhand/backend/store"
 	"deskhand/backend/storetest"
 	"deskhand/backend/testkit"
@@ -62,6 +63,7 @@ type desk struct {
 	remotes *remotes.Library
 	search  *search.Index
 	roster  *roster.Agents
+	setups  *setup.Library
 	*session.Client
 	t     testing.TB
 	dir   string // the data directory
@@ -126,12 +128,13 @@ func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Confi
 	cfg.Remotes = remotes.New(places)
 	cfg.Search = search.New(search.Deps{Store: db, Logger: places.Logger, AgentName: catalogue.Name})
 	cfg.Roster = roster.New(roster.Deps{Catalogue: catalogue, Secrets: secrets})
+	cfg.Setups = setup.New(setup.Deps{Store: db, Processes: set, Environ: catalogue.Environment().Environ, Logger: cfg.Logger})
 	c, err := session.Open(tb.Context(), cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	cfg.Search.Start(tb.Context())
-	d := &desk{Client: c, remotes: cfg.Remotes, search: cfg.Search, roster: cfg.Roster, t: tb, dir: dir, db: db, set: set, work: filepath.Join(dir, "work")}
+	d := &desk{Client: c, remotes: cfg.Remotes, search: cfg.Search, roster: cfg.Roster, setups: cfg.Setups, t: tb, dir: dir, db: db, set: set, work: filepath.Join(dir, "work")}
 	if err := os.MkdirAll(d.work, 0o700); err != nil {
 		tb.Fatal(err)
 	}

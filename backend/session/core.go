@@ -28,6 +28,7 @@ import (
 	"deskhand/backend/rulebook"
 	"deskhand/backend/search"
 	"deskhand/backend/settings"
+	"deskhand/backend/setup"
 	"deskhand/backend/shells"
 	"deskhand/backend/skills"
 	"deskhand/backend/snapshot"
@@ -80,6 +81,8 @@ type Config struct {
 	Search  *search.Index    // woken when entries are stored; its owner starts and closes the index. nil = an index that is never started
 	Roster  *roster.Agents   // the agents as people administer them, and the secrets that must never be written; closed with the client; nil = made of Agents
 
+	Setups *setup.Library // makes worktrees ready, and is closed with the client; nil = a library with the environment of Agents
+
 	// Tools gives the agent of each session the MCP server of Deskhand's own tools; nil = agents get none.
 	Tools *host.Tools
 
@@ -108,6 +111,9 @@ func (cfg Config) withDefaults() Config {
 	}
 	if cfg.Roster == nil {
 		cfg.Roster = roster.New(roster.Deps{Catalogue: cfg.Agents})
+	}
+	if cfg.Setups == nil {
+		cfg.Setups = setup.New(setup.Deps{Store: cfg.Store, Processes: cfg.Proxy, Environ: cfg.Agents.Environment().Environ, Logger: cfg.Logger})
 	}
 	if cfg.Search == nil {
 		cfg.Search = search.New(search.Deps{Store: cfg.Store, Logger: cfg.Logger, AgentName: cfg.Agents.Name})
@@ -168,7 +174,7 @@ func (c *core) show(s Session) Session {
 	}
 	if at := c.hosts.At(s.Place).Directories; at != nil {
 		s.Workspace.Missing = at.Missing(s.Cwd)
-		s.Worktree = c.worktrees.Show(s.Cwd, s.Workspace.Missing)
+		s.Worktree, s.Setup = c.worktrees.Show(s.Cwd, s.Workspace.Missing), c.cfg.Setups.Show(s.Cwd)
 	}
 	return s
 }

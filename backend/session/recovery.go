@@ -16,7 +16,7 @@ type recovery struct{ *Client }
 
 // takeOver repairs the data that the last run of the program left behind, and returns the work to run in the background from then on.
 func (c recovery) takeOver(ctx context.Context) (work []func(), err error) {
-	err = errors.Join(c.without("the places", c.remotes.Load(ctx)), c.without("the worktrees", c.worktrees.Load(ctx)))
+	err = errors.Join(c.without("the places", c.remotes.Load(ctx)), c.without("the worktrees", c.worktrees.Load(ctx)), c.without("the set-ups", c.cfg.Setups.Load(ctx)))
 	if c.ReadOnly() != nil {
 		return nil, c.openNewer(err)
 	}

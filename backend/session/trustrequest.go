@@ -15,11 +15,23 @@ import (
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/mcp"
 	"deskhand/backend/requests"
+	"deskhand/backend/setup"
 	"deskhand/backend/transcript"
 )
 
 // problemDeclined ends a generation because a person declined to start the agent with the files that the agent reads by itself.
 const problemDeclined = "trust.declined"
+
+// setUp waits until the worktree of a directory is ready. setUp reports false when the generation has ended meanwhile, and ends it otherwise
+// than by a person when the set-up cannot be stored.
+func (a *agentProcess) setUp(cwd string) bool {
+	tell := func(notices []transcript.Notice) bool { return a.post(func() { a.tell(notices) }) }
+	err := a.v.c.cfg.Setups.Ready(a.ctx, setup.Start{Directory: cwd, Ask: a.askTrust, Tell: tell})
+	if err != nil && a.ctx.Err() == nil {
+		a.post(func() { a.fail(transcript.ProblemFile, "detail", err.Error(), "agent", a.v.agentName, "path", cwd) })
+	}
+	return err == nil
+}
 
 // prepare returns the plan of the start. prepare ends the generation when a person declines the start, and reports false then, and when the
 // generation has ended meanwhile.

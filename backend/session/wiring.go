@@ -13,6 +13,7 @@ import (
 	"deskhand/backend/requests"
 	"deskhand/backend/rulebook"
 	"deskhand/backend/settings"
+	"deskhand/backend/setup"
 	"deskhand/backend/shells"
 	"deskhand/backend/startmode"
 	"deskhand/backend/transcript"
@@ -79,7 +80,7 @@ func openShells(c *Client) *shells.Library {
 			}
 			return nil
 		},
-		Login: c.cfg.Roster.Logins().Terminal,
+		Login: c.cfg.Roster.Logins().Terminal, Environ: c.cfg.Setups.Environ,
 	})
 }
 
@@ -114,7 +115,20 @@ func openWorktrees(ctx context.Context, c *Client) (*worktrees.Library, error) {
 			Clean: c.secret.Text, Find: sessions.find, Occupants: sessions.occupants, End: sessions.end, Show: sessions.show,
 			Record: c.workspaces.MakeRoom,
 		},
+		Removed: c.cfg.Setups.Forget,
 	}), err
+}
+
+// useSetups gives the set-ups of worktrees the sessions.
+func useSetups(c *Client) {
+	sessions := worktreeSessions{c}
+	c.cfg.Setups.Use(setup.Sessions{
+		Gate: c.launch, Worktrees: c.worktrees, Shells: c.shells, Show: sessions.show, Clean: c.secret.Text, Writable: c.writable,
+		Find: func(ctx context.Context, id string) (setup.Session, error) {
+			s, err := sessions.find(ctx, id)
+			return setup.Session{Cwd: s.Cwd, Local: s.Local}, err
+		},
+	})
 }
 
 // openLanding opens the library that commits and pushes what sessions have changed.
@@ -123,7 +137,11 @@ func openLanding(ctx context.Context, c *Client) (*landing.Library, error) {
 		Beside: c.cfg.Proxy, Environ: c.cfg.Agents.Environment().Environ, Clean: c.secret.Text, Writable: c.writable, Logger: c.cfg.Logger,
 		Find: func(ctx context.Context, id string) (landing.Session, error) {
 			s, err := c.Get(ctx, id)
-			return landing.Session{Cwd: s.Cwd, Local: s.Place == host.Local, Title: s.Title}, err
+			of := landing.Session{Cwd: s.Cwd, Local: s.Place == host.Local, Title: s.Title}
+			if s.Worktree != nil {
+				of.Base = s.Worktree.BaseBranch
+			}
+			return of, err
 		},
 		// Whatever a directory's own files would have a git run is among what an agent's start there asks for.
 		Unapproved: func(ctx context.Context, dir string) (names []string, err error) {

@@ -106,7 +106,7 @@ func TestWorktreeIsMadeRemovedAndRestored(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	d.asRepository()
-	plan, err := d.Worktrees().Plan(t.Context(), filepath.Join(d.work, "sub"), "Fix the login, please! It is broken since yesterday")
+	plan, err := d.Worktrees().Plan(t.Context(), filepath.Join(d.work, "sub"), "Fix the login, please! It is broken since yesterday", "")
 	if err != nil || plan.Repository != d.work || plan.On != "main" || plan.Changed != 0 || !strings.HasPrefix(plan.Branch, "deskhand/fix-the-login-please-it-is-") {
 		t.Fatalf("Plan: got %+v, %v; want a branch named after the title on main of %s, nothing changed", plan, err, d.work)
 	}
@@ -227,7 +227,7 @@ func TestWorktreeIsRefusedWithReason(t *testing.T) {
 		_, err := d.Create(t.Context(), n)
 		return err
 	}
-	_, plan := d.Worktrees().Plan(t.Context(), d.work, "x")
+	_, plan := d.Worktrees().Plan(t.Context(), d.work, "x", "")
 	refused(t, plan, "worktree.no_repository")
 	refused(t, make(session.New{Cwd: d.work}), "worktree.no_repository")
 	d.git(d.work, "init", "--quiet")
@@ -597,5 +597,33 @@ func TestWorktreeTakesNoWorkspaceOver(t *testing.T) {
 		if now := d.get(id); now.Cwd != want {
 			t.Errorf("it is at %s, not %s", now.Cwd, want)
 		}
+	}
+}
+
+func TestWorktreeBeginsAtTheChosenBase(t *testing.T) {
+	d := open(t, t.TempDir())
+	d.asRepository()
+	d.git(d.work, "checkout", "--quiet", "-b", "release")
+	d.git(d.work, "commit", "--quiet", "--allow-empty", "-m", "released")
+	release := d.git(d.work, "rev-parse", "HEAD")
+	d.git(d.work, "checkout", "--quiet", "main")
+	for base, want := range map[string]struct{ commit, branch string }{
+		"":           {d.git(d.work, "rev-parse", "main"), "main"},
+		"release":    {release, "release"},
+		release[:10]: {release, ""},
+	} {
+		s := d.createTree(session.New{Base: base})
+		if head := d.git(s.Cwd, "rev-parse", "HEAD"); head != want.commit || s.Worktree.Base != want.commit || s.Worktree.BaseBranch != want.branch {
+			t.Errorf("Create(base %q): got a worktree at %s with base %s of %q, want %s of %q", base, head, s.Worktree.Base, s.Worktree.BaseBranch, want.commit, want.branch)
+		}
+	}
+	s := d.createTree(session.New{Base: "release"})
+	if got, err := d.Landing().Base(t.Context(), s.ID, ""); err != nil || got.Base != "release" {
+		t.Errorf("Base of a worktree that began with release: got %q, %v; want release", got.Base, err)
+	}
+	_, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: d.work, Worktree: true, Base: "release~1"})
+	refused(t, err, "worktree.base")
+	if list := d.git(d.work, "worktree", "list"); strings.Count(list, "\n") != 4 {
+		t.Errorf("worktrees after a refused base: got\n%s\nwant the four that were made before", list)
 	}
 }

@@ -39,7 +39,7 @@ func (c *Client) makeWorktree(ctx context.Context, id string, n *New) (*worktree
 		return nil, err
 	}
 	title := cmp.Or(n.Title, titleOf(said{text: n.Message}.title()))
-	tree, err := c.worktrees.Make(ctx, worktrees.Start{Session: id, Cwd: cwd, Branch: n.Branch, Title: title})
+	tree, err := c.worktrees.Make(ctx, worktrees.Start{Session: id, Cwd: cwd, Branch: n.Branch, Base: n.Base, Title: title})
 	if err == nil {
 		n.Cwd = tree.Cwd
 	}
@@ -112,7 +112,7 @@ func (c worktreeSessions) end(ctx context.Context, path string) error {
 			return err
 		}
 	}
-	return c.awaitEnds(append(ends, c.shells.EndIn(path)...))
+	return c.awaitEnds(slices.Concat(ends, c.shells.EndIn(path), c.cfg.Setups.EndIn(path)))
 }
 
 // awaitEnds waits until all channels are closed, for untilEnded at most.

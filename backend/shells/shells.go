@@ -56,7 +56,7 @@ const longestRead = 25 * time.Second
 type Shell struct {
 	ID        string       `json:"id" doc:"Id of the terminal, for terminals/{id}"`
 	Session   string       `json:"session"`
-	Name      string       `json:"name" doc:"Name of the shell's program"`
+	Name      string       `json:"name" doc:"Name of the shell's program, or of the command that it was opened for"`
 	Number    int          `json:"number" doc:"Number among the terminals of the session, from 1 on"`
 	Directory string       `json:"directory" doc:"Directory in which the shell was started"`
 	Running   bool         `json:"running"`
@@ -97,6 +97,7 @@ type Deps struct {
 	Files       *host.Files                                           // of this machine; nil = shells start only where their session does
 	PersonShell func(ctx context.Context) (proxy.Command, error)      // the person's own shell
 	Find        func(ctx context.Context, id string) (Session, error) // finds a session that is not deleted
+	Environ     func(dir string) []string                             // further variables of a shell in a directory
 	Refuse      func(dir string) error                                // refuses a directory that is being removed
 	Login       func(id string) (Login, error)                        // finds the terminal of a login
 }
@@ -241,7 +242,38 @@ func (l *Library) Open(ctx context.Context, session string, n NewShell) (Shell, 
 		return Shell{}, &refusal.Error{Code: refusedShell, Params: map[string]string{"detail": err.Error()}}
 	}
 	cmd.Dir, cmd.Purpose = dir, ForPerson
-	return l.start(ctx, session, cmd, terminal.Size{Cols: n.Cols, Rows: n.Rows})
+	cmd.Env = append(cmd.Env, l.deps.Environ(dir)...)
+	return l.start(ctx, session, filepath.Base(cmd.Path), cmd, terminal.Size{Cols: n.Cols, Rows: n.Rows})
+}
+
+// Command is a shell command that runs on a terminal of its own.
+type Command struct {
+	Name      string // of the terminal
+	Line      string
+	Directory string
+	Environ   []string // further variables
+}
+
+// Run runs a command with the shell of the person on a terminal. The caller has made sure that a person wants it to run.
+func (l *Library) Run(ctx context.Context, session string, c Command) (Shell, error) {
+	s, err := l.deps.Find(ctx, session)
+	if err != nil {
+		return Shell{}, err
+	}
+	if !s.Local {
+		return Shell{}, &refusal.Error{Code: refusedElsewhere}
+	}
+	dir, err := workspace.Directory(c.Directory)
+	if err != nil {
+		return Shell{}, err
+	}
+	cmd, err := l.deps.PersonShell(ctx)
+	if err != nil {
+		return Shell{}, &refusal.Error{Code: refusedShell, Params: map[string]string{"detail": err.Error()}}
+	}
+	cmd.Args, cmd.Dir, cmd.Purpose = append(cmd.Args, "-c", c.Line), dir, ForPerson
+	cmd.Env = append(cmd.Env, c.Environ...)
+	return l.start(ctx, session, c.Name, cmd, terminal.Size{})
 }
 
 // directory returns the directory in which a shell of a session starts.
@@ -259,11 +291,11 @@ func (l *Library) directory(s Session, wanted string) (string, error) {
 	return dir, nil
 }
 
-func (l *Library) start(ctx context.Context, session string, cmd proxy.Command, size terminal.Size) (Shell, error) {
+func (l *Library) start(ctx context.Context, session, name string, cmd proxy.Command, size terminal.Size) (Shell, error) {
 	id := uuid.Must(uuid.NewV7()).String()
 	life, end := context.WithCancel(l.life)
 	sh := &shell{end: end, ended: make(chan struct{}), record: Shell{
-		ID: id, Session: session, Name: filepath.Base(cmd.Path), Directory: cmd.Dir, Running: true, StartedAt: record.Time{Time: time.Now()},
+		ID: id, Session: session, Name: name, Directory: cmd.Dir, Running: true, StartedAt: record.Time{Time: time.Now()},
 	}}
 	if err := l.add(sh); err != nil {
 		end()

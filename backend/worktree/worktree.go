@@ -35,6 +35,7 @@ var (
 	ErrBare         = errors.New("the repository has no files of its own here: it is bare")
 	ErrNoCommit     = errors.New("the repository has no commit yet")
 	ErrSubmodule    = errors.New("the directory belongs to a submodule")
+	ErrBase         = errors.New("there is no such branch or commit")
 	ErrName         = errors.New("git takes no branch of this name")
 	ErrTaken        = errors.New("there is a branch of this name")
 	ErrExists       = errors.New("something is there already")
@@ -125,7 +126,7 @@ type Place struct {
 	Top    string // the worktree that contains the directory
 	Prefix string // the directory relative to Top, "" for Top itself
 	Main   string // the first worktree of the repository, or a bare repository itself
-	Head   string // the commit that is checked out
+	Head   string // the commit that is checked out, or that a caller has chosen as the base of a new worktree
 	Branch string // "" when no branch is checked out
 }
 
@@ -279,8 +280,7 @@ func (l *Library) Takes(ctx context.Context, p Place, path, branch string) error
 	return nil
 }
 
-// Make makes a worktree at path, which must be free, on a new branch that begins at the commit that is checked out. A failure leaves
-// nothing behind.
+// Make makes a worktree at path, which must be free, on a new branch that begins at p.Head. A failure leaves nothing behind.
 func (l *Library) Make(ctx context.Context, p Place, path, branch string) error {
 	if err := l.Takes(ctx, p, path, branch); err != nil {
 		return err

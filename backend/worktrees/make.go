@@ -24,19 +24,34 @@ type WorktreePlan struct {
 	Cwd        string `json:"cwd" doc:"Directory in which the session would work: the directory's place in the worktree"`
 	Branch     string `json:"branch" doc:"Free name of a branch"`
 	Base       string `json:"base" doc:"Commit with which the worktree would begin"`
+	BaseBranch string `json:"baseBranch,omitempty" doc:"Branch with which the worktree would begin; absent where it begins with a commit"`
 	On         string `json:"on,omitempty" doc:"Branch that is checked out now; absent where none is"`
-	Changed    int    `json:"changed" doc:"Number of uncommitted files, which the worktree would not have"`
+
+	Bases []WorktreeBase `json:"bases" doc:"Branches with which it could begin: first the one that is checked out, then the default one, then the newest. At most 500"`
+
+	Changed int `json:"changed" doc:"Number of uncommitted files, which the worktree would not have"`
 }
 
-// Plan describes the worktree that a session in a directory would get. The branch is named after name, a purpose in a person's words.
-func (l *Library) Plan(ctx context.Context, cwd, name string) (WorktreePlan, error) {
+// WorktreeBase is a branch with which a worktree can begin.
+type WorktreeBase struct {
+	Name   string `json:"name" doc:"Such as main or origin/main"`
+	Remote bool   `json:"remote,omitempty" doc:"A remote's branch, as of the last fetch"`
+}
+
+// Plan describes the worktree that a session in a directory would get. The branch is named after name, a purpose in a person's words, and
+// begins at base; with "", at the commit that is checked out.
+func (l *Library) Plan(ctx context.Context, cwd, name, base string) (WorktreePlan, error) {
 	cwd, err := workspace.Directory(cwd)
 	if err != nil {
 		return WorktreePlan{}, err
 	}
-	place, err := l.placeInGit(ctx, cwd)
+	place, from, err := l.placeInGit(ctx, cwd, base)
 	if err != nil {
 		return WorktreePlan{}, err
+	}
+	bases, err := l.bases(ctx, place)
+	if err != nil {
+		return WorktreePlan{}, l.refused(err, cwd, row{})
 	}
 	changed, err := l.git.Changed(ctx, place)
 	if err != nil {
@@ -47,21 +62,45 @@ func (l *Library) Plan(ctx context.Context, cwd, name string) (WorktreePlan, err
 		return WorktreePlan{}, l.refused(err, cwd, row{})
 	}
 	return WorktreePlan{
-		Repository: place.Top, Path: path, Cwd: filepath.Join(path, place.Prefix), Branch: branch, Base: place.Head, On: place.Branch, Changed: changed,
+		Repository: place.Top, Path: path, Cwd: filepath.Join(path, place.Prefix), Branch: branch,
+		Base: place.Head, BaseBranch: from, On: place.Branch, Bases: bases, Changed: changed,
 	}, nil
 }
 
-// placeInGit finds the repository of a directory, and refuses a directory that no commit has.
-func (l *Library) placeInGit(ctx context.Context, cwd string) (worktree.Place, error) {
-	place, err := l.git.Look(ctx, cwd)
-	if err != nil {
-		return place, l.refused(err, cwd, row{})
+func (l *Library) bases(ctx context.Context, place worktree.Place) ([]WorktreeBase, error) {
+	list, err := l.git.Bases(ctx, place)
+	bases := make([]WorktreeBase, 0, len(list))
+	for _, b := range list {
+		bases = append(bases, WorktreeBase{Name: b.Name, Remote: b.Remote})
+	}
+	return bases, err
+}
+
+// placeInGit finds the repository of a directory, with the commit of base as its head, and refuses a directory that the commit does not have.
+// from is the branch that base stands for: the one that is checked out, for "". A base that is a commit has none.
+func (l *Library) placeInGit(ctx context.Context, cwd, base string) (place worktree.Place, from string, err error) {
+	if place, err = l.git.Look(ctx, cwd); err != nil {
+		return place, "", l.refused(err, cwd, row{})
+	}
+	from = place.Branch
+	if base != "" {
+		at, err := l.git.At(ctx, place, base)
+		if errors.Is(err, worktree.ErrBase) {
+			return place, "", refusal.Bad(refusedBase, "base", base)
+		}
+		if err != nil {
+			return place, "", l.refused(err, cwd, row{})
+		}
+		place.Head, from = at.Commit, ""
+		if at.Branch {
+			from = at.Name
+		}
 	}
 	has, err := l.git.Holds(ctx, place)
 	if err == nil && !has {
-		return place, refusal.Bad(refusedFolder, "path", cwd)
+		return place, "", refusal.Bad(refusedFolder, "path", cwd)
 	}
-	return place, err
+	return place, from, err
 }
 
 const ourBranches = "deskhand/"
@@ -117,6 +156,7 @@ type Start struct {
 	Session string // the id of the session, which is the id of the worktree too
 	Cwd     string // the directory of the repository that the session's directory will stand for
 	Branch  string // "" = a free name after Title
+	Base    string // the branch or commit with which the branch begins; "" = the commit that is checked out
 	Title   string
 }
 
@@ -130,7 +170,7 @@ type Pending struct {
 
 // Make makes the worktree in which a session is to begin.
 func (l *Library) Make(ctx context.Context, n Start) (*Pending, error) {
-	place, err := l.placeInGit(ctx, n.Cwd)
+	place, from, err := l.placeInGit(ctx, n.Cwd, n.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +181,7 @@ func (l *Library) Make(ctx context.Context, n Start) (*Pending, error) {
 		// A path with something at it must not be stored: after a kill it would be taken for a half made worktree.
 		err = l.git.Takes(ctx, place, path, branch)
 	}
-	r := row{id: n.Session, main: place.Main, repository: place.Top, path: path, branch: branch, base: place.Head, state: stateMaking}
+	r := row{id: n.Session, main: place.Main, repository: place.Top, path: path, branch: branch, base: place.Head, baseBranch: from, state: stateMaking}
 	cwd := filepath.Join(path, place.Prefix)
 	if err == nil {
 		// A row in a directory that still has the record of a renamed directory would follow the renamed directory, to a repository that has

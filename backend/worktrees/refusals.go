@@ -20,6 +20,7 @@ const (
 	refusedCommit     = "worktree.no_commit"
 	refusedSubmodule  = "worktree.submodule"    // the directory is in a submodule
 	refusedFolder     = "worktree.subdirectory" // no commit has the directory; params path
+	refusedBase       = "worktree.base"         // params base
 	refusedName       = "worktree.branch_name"  // params branch
 	refusedTaken      = "worktree.branch_taken" // params branch
 	refusedExists     = "worktree.exists"       // params path

@@ -24,8 +24,9 @@ const (
 
 // row is a row of the table worktree.
 type row struct {
-	id, main, repository, path, branch, base, state string
-	kept                                            *kept
+	id, main, repository, path, branch, base, baseBranch, state string
+
+	kept *kept
 }
 
 // kept is the record from which a removed worktree is restored.
@@ -59,7 +60,7 @@ func (l *Library) Load(ctx context.Context) error {
 	_, err := record.Query(ctx, l.deps.Store.Read(), func(s record.Scanner) (_ struct{}, err error) {
 		var r row
 		var kept string
-		if err = s.Scan(&r.id, &r.main, &r.repository, &r.path, &r.branch, &r.base, &r.state, &kept); err != nil {
+		if err = s.Scan(&r.id, &r.main, &r.repository, &r.path, &r.branch, &r.base, &r.baseBranch, &r.state, &kept); err != nil {
 			return struct{}{}, err
 		}
 		if kept != "" {
@@ -71,7 +72,7 @@ func (l *Library) Load(ctx context.Context) error {
 			list = append(list, r)
 		}
 		return struct{}{}, nil
-	}, `SELECT id, main, repository, path, branch, base, state, kept FROM worktree`)
+	}, `SELECT id, main, repository, path, branch, base, base_branch, state, kept FROM worktree`)
 	l.put(list...)
 	return err
 }
@@ -83,6 +84,9 @@ func (l *Library) store(ctx context.Context, r row, with func(*sql.Tx) error) er
 	// The row must survive a loss of power, because git's files do.
 	err := l.deps.Store.WriteSync(ctx, func(tx *sql.Tx) error {
 		err := r.save(ctx, tx)
+		if err == nil && r.state == stateRemoved && l.deps.Removed != nil {
+			err = l.deps.Removed(ctx, tx, r.id)
+		}
 		if err == nil && with != nil {
 			err = with(tx)
 		}
@@ -100,9 +104,10 @@ func (r row) save(ctx context.Context, tx *sql.Tx) error {
 	if r.kept != nil {
 		kept = string(record.JSON(r.kept))
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO worktree (id, main, repository, path, branch, base, state, kept, made_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+	_, err := tx.ExecContext(ctx, `INSERT INTO worktree (id, main, repository, path, branch, base, base_branch, state, kept, made_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET main = excluded.main, repository = excluded.repository, path = excluded.path, state = excluded.state, kept = excluded.kept`,
-		r.id, r.main, r.repository, r.path, r.branch, r.base, r.state, kept, time.Now().UnixMilli())
+		r.id, r.main, r.repository, r.path, r.branch, r.base, r.baseBranch, r.state, kept, time.Now().UnixMilli())
 	return err
 }
 
@@ -120,6 +125,9 @@ func (l *Library) drop(ctx context.Context, id string) error {
 	ctx = context.WithoutCancel(ctx)
 	err := l.deps.Store.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM worktree WHERE id = ?`, id)
+		if err == nil && l.deps.Removed != nil {
+			err = l.deps.Removed(ctx, tx, id)
+		}
 		return err
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ package worktrees
 
 import (
 	"context"
+	"database/sql"
 	"log/slog"
 	"os"
 	"sync"
@@ -26,6 +27,7 @@ type Worktree struct {
 	Repository string    `json:"repository" doc:"Worktree from which this worktree was made"`
 	From       string    `json:"from" doc:"Directory of the repository that the session's directory stands for"`
 	Base       string    `json:"base" doc:"Commit with which the worktree began"`
+	BaseBranch string    `json:"baseBranch,omitempty" doc:"Branch with which the worktree began; absent where it began with a commit"`
 	State      string    `json:"state" enum:"ready,removed,missing" doc:"missing: another program has removed the directory"`
 	Kept       *KeptWork `json:"kept,omitempty" doc:"Of a removed worktree: the files that nobody had committed"`
 	Left       string    `json:"left,omitempty" doc:"Of a removed worktree: the folder with the files that could not be deleted. Nothing there is needed"`
@@ -47,6 +49,9 @@ type Deps struct {
 	Directories *host.Directories // of this machine
 	Writable    func() error      // refuses a change of data that a newer version has written
 	Sessions    Sessions
+
+	// Removed deletes what another package has stored of a worktree, in the transaction that stores its removal; nil = there is nothing.
+	Removed func(ctx context.Context, tx *sql.Tx, id string) error
 }
 
 // Sessions are the functions of the sessions that a Library calls.
@@ -106,6 +111,20 @@ func (l *Library) of(dir string) (row, bool) {
 	return row{}, false
 }
 
+// Place is where a worktree is.
+type Place struct {
+	ID         string
+	Path       string
+	Repository string // the worktree from which it was made
+	Main       string // the first worktree of the repository
+}
+
+// At returns the worktree that a directory lies in, while it is there.
+func (l *Library) At(dir string) (Place, bool) {
+	r, ok := l.of(dir)
+	return Place{ID: r.id, Path: r.path, Repository: r.repository, Main: r.main}, ok && (r.state == stateReady || r.state == stateMaking)
+}
+
 // get returns the row of a worktree.
 func (l *Library) get(id string) row {
 	l.mu.Lock()
@@ -148,7 +167,7 @@ func (l *Library) Show(cwd string, missing bool) *Worktree {
 	if !ok || r.state == stateMaking {
 		return nil
 	}
-	t := &Worktree{Path: r.path, Branch: r.branch, Repository: r.repository, From: workspace.Rebase(cwd, r.path, r.repository), Base: r.base, State: stateReady}
+	t := &Worktree{Path: r.path, Branch: r.branch, Repository: r.repository, From: workspace.Rebase(cwd, r.path, r.repository), Base: r.base, BaseBranch: r.baseBranch, State: stateReady}
 	switch {
 	case r.state == stateRemoved, r.state == stateRestoring:
 		t.State = stateRemoved

@@ -31,6 +31,7 @@ func tableOwners() map[string]string {
 		"rule":    "rulebook",
 		"words":   "search", "words_docsize": "search", "unsearched": "search", // words_docsize is a part of words
 		"session": "session", "queue_item": "session",
+		"setup":      "setup",
 		"start_mode": "startmode", "start_offer": "startmode",
 		"high_water":  "store",
 		"turn_change": "undo", "kept_hunk": "undo", "restoration": "undo",

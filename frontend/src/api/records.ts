@@ -147,6 +147,8 @@ export type LastRestoration = Schemas['LastRestoration'];
 export type Restored = Schemas['Restored'];
 export type RestoredFile = Schemas['RestoredFile'];
 
+/** What a project says of a session's directory, and how its set-up goes. */
+export type ProjectReport = Schemas['ProjectReport'];
 /** The worktree that a session in a directory would get. */
 export type WorktreePlan = Schemas['WorktreePlan'];
 /** The branches and files that a removal keeps and deletes. */

@@ -1744,6 +1744,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{id}/setup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Describe how the worktree of a session is set up, and the commands of its project */
+        get: operations["setup"];
+        put?: never;
+        /** Run the set-up of a session's worktree, stop it, or have agents start without it */
+        post: operations["orderSetup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/setup/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Run the app or the tests of a project in a new terminal of a session */
+        post: operations["runProject"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{id}/shells": {
         parameters: {
             query?: never;
@@ -2487,7 +2522,7 @@ export interface components {
             directory: string;
             hash: string;
             /** @enum {string} */
-            kind: "mcp" | "skill" | "hook" | "agent_config" | "script";
+            kind: "mcp" | "skill" | "hook" | "agent_config" | "script" | "project";
             name: string;
             /** @description Another content was approved under this name since; this one is approved all the same */
             older?: boolean;
@@ -3218,10 +3253,10 @@ export interface components {
             /** @description SHA-256 of what was shown */
             hash: string;
             /**
-             * @description MCP servers and skills are given to the agent by Deskhand; the others it reads by itself
+             * @description MCP servers and skills are given to the agent by Deskhand, and what is of a project is run by Deskhand; the others the agent reads by itself
              * @enum {string}
              */
-            kind: "mcp" | "skill" | "hook" | "agent_config" | "script";
+            kind: "mcp" | "skill" | "hook" | "agent_config" | "script" | "project";
             name: string;
             /**
              * @description All: an entry of all projects. Absent: an entry or a file of the directory
@@ -3853,6 +3888,8 @@ export interface components {
             agent: string;
             /** @description What goes with the first prompt */
             attachments?: components["schemas"]["PromptAttachment"][];
+            /** @description What that begins with: a branch, a remote's branch or a commit; the commit that is checked out when it is left out */
+            base?: string;
             /** @description The new branch of that, as worktrees/plan gives one; made from the title or the message when it is left out */
             branch?: string;
             /** @description An absolute path of a directory that is there */
@@ -3897,6 +3934,15 @@ export interface components {
             /** @description Session of a rule of scope session */
             session?: string;
         };
+        NewRun: {
+            /** @description Of the command that was shown, which is approved by this */
+            hash?: string;
+            /**
+             * @description run: the app. test: its tests
+             * @enum {string}
+             */
+            name: "run" | "test";
+        };
         NewShell: {
             /** Format: int64 */
             cols?: number;
@@ -3928,6 +3974,15 @@ export interface components {
             /** @description info, warning, error or other */
             severity: string;
             title: string;
+        };
+        Order: {
+            /**
+             * @description again: run it, for the first time or once more. stop: end its commands. release: agents start without it, or while it runs
+             * @enum {string}
+             */
+            do: "again" | "stop" | "release";
+            /** @description Of the set-up that was shown, which is approved by this */
+            hash?: string;
         };
         Origin: {
             /** @description The agent of that one, or from which it was imported */
@@ -4187,6 +4242,31 @@ export interface components {
             done: number;
             /** Format: int64 */
             total: number;
+        };
+        ProjectReport: {
+            /**
+             * Format: int64
+             * @description Number of bytes between head and tail
+             */
+            cut?: number;
+            /** @description Commands of the project: set-up, run and test, as far as there are any */
+            executables: components["schemas"]["Executable"][];
+            /** @description What the set-up has written, or the beginning of it */
+            head?: string;
+            /** @description Address of the app, with the session's port */
+            open?: string;
+            /** @description Why the file cannot be read, with its line */
+            problem?: string;
+            /** @description Absent where nothing was set up */
+            setup?: components["schemas"]["Setup"];
+            /** @description File of the project; absent where there is none */
+            source?: string;
+            /** @description The end of what it has written, where something is cut out */
+            tail?: string;
+            /** @description Members of the file that are not known */
+            unknown?: string[];
+            /** @description The session works in a worktree, which can be set up */
+            worktree: boolean;
         };
         PromptAttachment: {
             /** @description The last part of the path when it is left out */
@@ -4840,6 +4920,8 @@ export interface components {
              * @description How many prompts wait behind the turn, or for a person
              */
             queue: number;
+            /** @description Set-up of that worktree; absent where nothing is set up */
+            setup?: components["schemas"]["Setup"];
             /**
              * @description How far a start has come
              * @enum {string}
@@ -5038,6 +5120,56 @@ export interface components {
             /** @enum {string} */
             theme?: "system" | "light" | "dark";
         };
+        Setup: {
+            /**
+             * Format: int64
+             * @description Number of the command that runs or ran last, from 1 on; absent before the first
+             */
+            at?: number;
+            /** @description Commands that run, in this order */
+            commands?: string[];
+            /**
+             * Format: int64
+             * @description Number of copied files
+             */
+            copied?: number;
+            /** Format: date-time */
+            endedAt?: string;
+            /**
+             * Format: int64
+             * @description Of a command that has failed; absent when a signal ended it
+             */
+            exitCode?: number;
+            /**
+             * Format: int64
+             * @description Number of linked files and folders
+             */
+            linked?: number;
+            /** @description Files that were not brought, and why */
+            notes?: string[];
+            /**
+             * Format: int64
+             * @description First port of the worktree
+             */
+            port?: number;
+            /**
+             * Format: int64
+             * @description Number of its ports
+             */
+            ports?: number;
+            /** @description Why it has failed other than by a command */
+            problem?: string;
+            signal?: string;
+            /** Format: date-time */
+            startedAt?: string;
+            /**
+             * @description stopped: by a person, or with Deskhand. without: a person goes on without it
+             * @enum {string}
+             */
+            state: "running" | "done" | "failed" | "stopped" | "without";
+            /** @description The start of an agent waits for it */
+            waiting?: boolean;
+        };
         Shell: {
             /** @description Directory in which the shell was started */
             directory: string;
@@ -5050,7 +5182,7 @@ export interface components {
             exitCode?: number;
             /** @description Id of the terminal, for terminals/{id} */
             id: string;
-            /** @description Name of the shell's program */
+            /** @description Name of the shell's program, or of the command that it was opened for */
             name: string;
             /**
              * Format: int64
@@ -5725,6 +5857,8 @@ export interface components {
         Worktree: {
             /** @description Commit with which the worktree began */
             base: string;
+            /** @description Branch with which the worktree began; absent where it began with a commit */
+            baseBranch?: string;
             /** @description Branch that was made for the worktree; another branch may be checked out by now */
             branch: string;
             /** @description Directory of the repository that the session's directory stands for */
@@ -5742,6 +5876,12 @@ export interface components {
              */
             state: "ready" | "removed" | "missing";
         };
+        WorktreeBase: {
+            /** @description Such as main or origin/main */
+            name: string;
+            /** @description A remote's branch, as of the last fetch */
+            remote?: boolean;
+        };
         WorktreeFile: {
             /** @enum {string} */
             kind: "modified" | "added" | "deleted" | "untracked";
@@ -5757,6 +5897,10 @@ export interface components {
         WorktreePlan: {
             /** @description Commit with which the worktree would begin */
             base: string;
+            /** @description Branch with which the worktree would begin; absent where it begins with a commit */
+            baseBranch?: string;
+            /** @description Branches with which it could begin: first the one that is checked out, then the default one, then the newest. At most 500 */
+            bases: components["schemas"]["WorktreeBase"][];
             /** @description Free name of a branch */
             branch: string;
             /**
@@ -11354,6 +11498,140 @@ export interface operations {
             };
         };
     };
+    setup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectReport"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    orderSetup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Order"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectReport"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    runProject: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewRun"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Shell"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     listShells: {
         parameters: {
             query?: never;
@@ -13253,6 +13531,8 @@ export interface operations {
                 cwd: string;
                 /** @description Purpose of the worktree in a person's words; the branch is named after it */
                 name?: string;
+                /** @description What the worktree would begin with: a branch, a remote's branch or a commit; absent for the commit that is checked out */
+                base?: string;
             };
             header?: never;
             path?: never;

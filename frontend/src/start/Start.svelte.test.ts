@@ -22,6 +22,7 @@ import { written } from './written.svelte';
 
 const plan: WorktreePlan = {
   base: 'main',
+  bases: [{ name: 'main' }, { name: 'origin/main', remote: true }],
   branch: 'deskhand/new',
   changed: 0,
   cwd: '/home/ada/app-new',
@@ -179,6 +180,44 @@ test('a chosen worktree is asked for with the message', async () => {
   enter();
   await soon(() => expect(begun).toHaveBeenCalledTimes(1));
   expect(body()).toMatchObject({ worktree: true });
+});
+
+test('the base of a worktree is searched for, or is a commit', async () => {
+  show();
+  await soon(() => {
+    flushSync();
+    expect(worktree()).toBeDefined();
+  });
+  worktree()?.click();
+  flushSync();
+  const search = () => document.querySelector<HTMLInputElement>('input[role=combobox]');
+  const find = async (words: string) => {
+    [...document.querySelectorAll('button')]
+      .find((one) => one.getAttribute('aria-label')?.startsWith('Base branch: '))
+      ?.click();
+    await soon(() => {
+      flushSync();
+      expect(document.activeElement).toBe(search());
+    });
+    const field = search();
+    if (!field) throw new Error('there is no field to search in');
+    field.value = words;
+    field.dispatchEvent(new InputEvent('input', { bubbles: true }));
+    flushSync();
+    const shown = [...document.querySelectorAll('[role=option]')].map((one) =>
+      one.textContent.trim().replace(/\s+/g, ' '),
+    );
+    field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+    flushSync();
+    return shown;
+  };
+  expect(await find('nothing')).toEqual([]);
+  expect(await find('4f0c1d2')).toEqual(['4f0c1d2 a commit']);
+  expect(await find('ORI')).toEqual(['origin/main as of the last fetch']);
+  type('Go on');
+  enter();
+  await soon(() => expect(begun).toHaveBeenCalledTimes(1));
+  expect(body()).toMatchObject({ worktree: true, base: 'origin/main' });
 });
 
 test('it begins where the program was started, else in the newest directory', () => {

@@ -10,6 +10,8 @@ export interface Choices {
   place?: string;
   agent?: string;
   worktree?: boolean;
+  /** The branch or commit that the worktree begins with; undefined for what is checked out. */
+  base?: string | undefined;
   directories?: readonly string[];
 }
 

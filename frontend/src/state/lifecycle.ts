@@ -24,6 +24,8 @@ export interface Begin {
   directories?: readonly string[];
   /** In a new worktree. */
   worktree?: boolean;
+  /** The branch or commit that the worktree begins with; undefined for what is checked out. */
+  base?: string | undefined;
 }
 
 /** How conversations begin and end: new, forked, continued with another agent, archived, deleted, exported. */
@@ -47,6 +49,7 @@ export class Lifecycle {
     place = here,
     directories = [],
     worktree,
+    base,
     attachments = [],
     ...rest
   }: Begin): Promise<Session> {
@@ -54,7 +57,7 @@ export class Lifecycle {
       ...rest,
       ...(place === here ? {} : { place }),
       ...(directories.length > 0 ? { directories: [...directories] } : {}),
-      ...(worktree ? { worktree } : {}),
+      ...(worktree ? { worktree, ...(base === undefined ? {} : { base }) } : {}),
       ...(attachments.length > 0 ? { attachments: attachments.map((id) => ({ id })) } : {}),
     });
     this.#conversations.add(session);

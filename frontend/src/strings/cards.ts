@@ -11,6 +11,7 @@ export const cards = {
   'executable.hidden': 'What is shown is the same; only hidden values have changed.',
   'executable.hook': 'Hook',
   'executable.mcp': 'MCP server',
+  'executable.project': 'Project',
   'executable.removed': 'Removed: ',
   'executable.script': 'Script',
   'executable.skill': 'Skills',

@@ -34,6 +34,7 @@ export const start = {
   'starters.review': 'Review what is not committed yet',
   'starters.tests': 'Run {command} and fix what fails',
   'starting.agent': 'Starting {agent}',
+  'starting.setup': '{agent} starts when the worktree is set up',
   'starting.replaying': 'Reading the conversation',
   'starting.steps': 'Startup steps',
   'step.initialize': 'initialize',

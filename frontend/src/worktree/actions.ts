@@ -5,6 +5,7 @@ import { client, toasts } from '../state/state';
 import { t } from '../strings/t';
 import type { Item } from '../ui/Menu.svelte';
 import RemoveWorktree from './RemoveWorktree.svelte';
+import { shown } from './shown.svelte';
 import '../strings/worktree';
 
 // The actions on a session's worktree.
@@ -15,7 +16,10 @@ export function items(session: Session): Item[] {
     case undefined:
       return [];
     case 'ready':
-      return [{ id: 'worktree', name: t('worktree.remove'), run: () => askToRemove(session) }];
+      return [
+        { id: 'setup', name: t('setup.menu'), run: () => shown.add(session.id) },
+        { id: 'worktree', name: t('worktree.remove'), run: () => askToRemove(session) },
+      ];
     default:
       return [{ id: 'worktree', name: t('worktree.back'), run: () => void restore(session) }];
   }
