@@ -24,6 +24,7 @@ import { pulls } from './pulls';
 import { queue } from './queue';
 import { screens } from './screens';
 import { settings } from './settings';
+import { setup } from './setup';
 import { start } from './start';
 import { branches } from './branches';
 import { head } from './head';
@@ -38,7 +39,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|applying|attachments|branches|browse|cards|changes|discord|en|equip|head|inspect|keyboard|landing|output|pages|panel|preferences|pulls|queue|screens|settings|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|applying|attachments|branches|browse|cards|changes|discord|en|equip|head|inspect|keyboard|landing|output|pages|panel|preferences|pulls|queue|screens|settings|setup|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -65,6 +66,7 @@ const parts = [
   queue,
   screens,
   settings,
+  setup,
   start,
   branches,
   head,

@@ -19,6 +19,7 @@ import type { pulls } from './pulls';
 import type { queue } from './queue';
 import type { screens } from './screens';
 import type { settings } from './settings';
+import type { setup } from './setup';
 import type { start } from './start';
 import { texts } from './texts';
 import type { branches } from './branches';
@@ -50,6 +51,7 @@ export type Key =
   | keyof typeof queue
   | keyof typeof screens
   | keyof typeof settings
+  | keyof typeof setup
   | keyof typeof start
   | keyof typeof branches
   | keyof typeof head
