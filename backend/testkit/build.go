@@ -25,10 +25,17 @@ func Deskhand(tb testing.TB) string {
 //nolint:gochecknoglobals // the program is built once in a process
 var deskhand = sync.OnceValues(func() (string, error) { return Build("deskhand-of-tests", "deskhand", "-ldflags=-X main.version=test") })
 
+// began is the directory in which the test program began: a test may have left it before the first program is built.
+//
+//nolint:gochecknoglobals // read once
+var began, _ = os.Getwd()
+
 // Build builds a package of the module into build/bin, and returns the path of the file. Test programs may build the same package at the same
 // time.
 func Build(name, pkg string, flags ...string) (string, error) {
-	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}")
+	list.Dir = began
+	module, err := list.Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
@@ -44,8 +51,9 @@ func Build(name, pkg string, flags ...string) (string, error) {
 			return "", err
 		}
 	}
-	args := append(append([]string{"build"}, flags...), "-o", built, pkg)
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+	build := exec.Command("go", append(append([]string{"build"}, flags...), "-o", built, pkg)...)
+	build.Dir = began
+	if out, err := build.CombinedOutput(); err != nil {
 		_ = os.Remove(built)
 		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 	}
