@@ -3,63 +3,28 @@ package cli_test
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"deskhand/backend/testkit"
 )
 
 // TestLandFromTerminal: what a conversation has done in its worktree is compared, committed, merged into the base and pushed.
 func TestLandFromTerminal(t *testing.T) {
-	dir := t.TempDir()
-	work, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := filepath.Join(dir, "gitconfig")
-	if err := os.WriteFile(config, []byte("[user]\n\tname = Ada\n\temail = ada@example.org\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	origin := filepath.Join(work, "origin.git")
-	work = filepath.Join(work, "app")
-	self := testkit.Deskhand(t)
-	start := func(program string, args ...string) (string, string, int) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), program, args...)
-		cmd.Dir = filepath.Dir(origin)
-		if _, err := os.Stat(work); err == nil {
-			cmd.Dir = work
-		}
-		cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir, "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"),
-			"DISPLAY=", "WAYLAND_DISPLAY=", "GIT_CONFIG_GLOBAL="+config, "GIT_CONFIG_NOSYSTEM=1")
-		var out, errs strings.Builder
-		cmd.Stdout, cmd.Stderr = &out, &errs
-		_ = cmd.Run()
-		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
-	}
-	git := func(args ...string) string {
-		t.Helper()
-		out, errs, code := start("git", args...)
-		if code != 0 {
-			t.Fatalf("git %s: got exit code %d, stderr %s, want 0", strings.Join(args, " "), code, errs)
-		}
-		return strings.TrimSpace(out)
-	}
+	r := inRepository(t)
+	origin := filepath.Join(filepath.Dir(r.work), "origin.git")
 	land := func(code int, args ...string) (string, string) {
 		t.Helper()
-		out, errs, got := start(self, append([]string{"sessions", "land", "last"}, args...)...)
+		out, errs, got := r.run(append([]string{"sessions", "land", "last"}, args...)...)
 		if got != code {
 			t.Fatalf("deskhand sessions land last %s: got exit code %d, stdout %s, stderr %s, want %d", strings.Join(args, " "), got, out, errs, code)
 		}
 		return out, errs
 	}
-	git("init", "--quiet", "--bare", "origin.git")
-	git("init", "--quiet", "--initial-branch=main", "app")
-	git("commit", "--quiet", "--allow-empty", "-m", "first")
-	git("remote", "add", "origin", origin)
-	if _, errs, code := start(self, "prompt", "--agent", "mock", "--approve", "once", "--worktree", "Write it down"); code != 0 {
+	r.must("git", "init", "--quiet", "--bare", origin)
+	r.must("git", "init", "--quiet", "--initial-branch=main")
+	r.must("git", "commit", "--quiet", "--allow-empty", "-m", "first")
+	r.must("git", "remote", "add", "origin", origin)
+	if _, errs, code := r.run("prompt", "--agent", "mock", "--approve", "once", "--worktree", "Write it down"); code != 0 {
 		t.Fatalf("deskhand prompt --worktree: got exit code %d, stderr %s, want 0", code, errs)
 	}
 	if out, _ := land(0); !strings.Contains(out, "base       main\nahead      0 commits") || !strings.Contains(out, "added      deskhand-demo.md  +6 -0  (not committed)") {
@@ -76,10 +41,10 @@ func TestLandFromTerminal(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &done); err != nil || done.Commit == "" || done.Merged != done.Commit || !strings.HasPrefix(done.Pushed, "origin/deskhand/write-it-down-") {
 		t.Fatalf("--commit --merge --push --json: got %s, %v, want one commit, merged and pushed", out, err)
 	}
-	if got := git("log", "-1", "--format=%H %s by %an", "main"); got != done.Commit+" Write down what was said by Ada" {
+	if got := r.must("git", "log", "-1", "--format=%H %s by %an", "main"); got != done.Commit+" Write down what was said by Ada" {
 		t.Errorf("main: got %s, want the commit %s", got, done.Commit)
 	}
-	if _, err := os.Stat(filepath.Join(work, "deskhand-demo.md")); err != nil {
+	if _, err := os.Stat(filepath.Join(r.work, "deskhand-demo.md")); err != nil {
 		t.Errorf("the merged file in main's worktree: got error %v, want it there", err)
 	}
 	if out, _ := land(0, "--commit", "--push"); !strings.Contains(out, "pushed to origin/deskhand/write-it-down-") || strings.Contains(out, "committed") {

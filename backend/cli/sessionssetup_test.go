@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -18,31 +17,9 @@ func TestSetUpSurvivesAKill(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the commands of the test are those of a shell")
 	}
-	dir, at := t.TempDir(), t.TempDir()
-	at, err := filepath.EvalSymlinks(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	work := filepath.Join(at, "app")
-	if err := os.Mkdir(work, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	command := func(program string, args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), program, args...)
-		cmd.Dir = work
-		cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir, "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"), "DISPLAY=", "WAYLAND_DISPLAY=",
-			"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@localhost", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@localhost", "HOLD="+at)
-		return cmd
-	}
-	self := testkit.Deskhand(t)
-	must := func(program string, args ...string) string {
-		t.Helper()
-		out, err := command(program, args...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s %q: got %v, want no error\n%s", filepath.Base(program), args, err, out)
-		}
-		return string(out)
-	}
+	at := t.TempDir()
+	r := inRepository(t, "HOLD="+at)
+	work, self, command, must := r.work, r.self, r.command, r.must
 	step := func(name string) string {
 		return `echo $$ > \"$HOLD/` + name + `.pid\"; while test -e \"$HOLD/` + name + `\"; do sleep 0.05; done`
 	}

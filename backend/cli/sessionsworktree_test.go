@@ -2,48 +2,21 @@ package cli_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"deskhand/backend/testkit"
 )
 
 // TestWorktreeFromTerminal: a conversation begins in a worktree, which the command removes after a preview, and restores.
 func TestWorktreeFromTerminal(t *testing.T) {
-	dir := t.TempDir()
-	work, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	work = filepath.Join(work, "app")
-	self := testkit.Deskhand(t)
-	start := func(dir, program string, args ...string) (string, string, int) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), program, args...)
-		cmd.Dir = work
-		cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir, "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"),
-			"DISPLAY=", "WAYLAND_DISPLAY=", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@localhost",
-			"GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@localhost")
-		var out, errs strings.Builder
-		cmd.Stdout, cmd.Stderr = &out, &errs
-		_ = cmd.Run()
-		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
-	}
-	run := func(args ...string) (string, string, int) { t.Helper(); return start(dir, self, args...) }
-	if err := os.Mkdir(work, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	r := inRepository(t)
+	work, run := r.work, r.run
 	prompt := []string{"prompt", "--agent", "mock", "--approve", "once", "--worktree", "Write it down"}
 	if _, errs, code := run(prompt...); code != 2 || !strings.Contains(errs, "is in no git repository") {
 		t.Fatalf(`deskhand PROMPT: got exit code %d, stderr %s, want exit code 2 and stderr with "is in no git repository"`, code, errs)
 	}
-	for _, args := range [][]string{{"init", "--quiet"}, {"commit", "--quiet", "--allow-empty", "-m", "first"}} {
-		if _, errs, code := start(dir, "git", args...); code != 0 {
-			t.Fatal(errs)
-		}
-	}
+	r.must("git", "init", "--quiet")
+	r.must("git", "commit", "--quiet", "--allow-empty", "-m", "first")
 	if _, errs, code := run(prompt...); code != 0 || !strings.Contains(errs, "on the branch deskhand/write-it-down-") {
 		t.Fatalf(`deskhand PROMPT: got exit code %d, stderr %s, want exit code 0 and stderr with "on the branch deskhand/write-it-down-"`, code, errs)
 	}

@@ -2,6 +2,7 @@ package landing
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -60,6 +61,20 @@ func (l *Library) Base(ctx context.Context, id, base string) (BaseStatus, error)
 
 // compare compares the commits alone.
 func (l *Library) compare(ctx context.Context, p place, now RepositoryStatus, base string) (BaseStatus, error) {
+	s, err := l.against(ctx, p, now, base)
+	if err != nil {
+		return s, err
+	}
+	s.Message = proposal(p.session)
+	if s.Behind, s.Ahead, err = l.distance(ctx, p, s.BaseCommit, s.Head); err != nil {
+		return s, l.refused(err)
+	}
+	_, s.Conflicts, err = l.merged(ctx, p, s)
+	return s, err
+}
+
+// against finds the base, and the commit in common with it.
+func (l *Library) against(ctx context.Context, p place, now RepositoryStatus, base string) (BaseStatus, error) {
 	s := BaseStatus{Base: base, Head: now.Head, Conflicts: []string{}, Files: []BaseFile{}}
 	if now.Head == "" {
 		return s, &refusal.Error{Code: refusedFirst}
@@ -68,12 +83,12 @@ func (l *Library) compare(ctx context.Context, p place, now RepositoryStatus, ba
 	if err != nil {
 		return s, l.refused(err)
 	}
-	s.Bases = make([]string, 0, len(branches))
-	for _, b := range branches {
-		s.Bases = append(s.Bases, b.name)
-	}
 	if len(branches) == 0 {
 		return s, &refusal.Error{Code: refusedNoBase}
+	}
+	s.Bases = make([]string, 0, len(branches))
+	for _, b := range branches {
+		s.Bases = append(s.Bases, b.Name)
 	}
 	at := 0
 	if base != "" {
@@ -83,33 +98,27 @@ func (l *Library) compare(ctx context.Context, p place, now RepositoryStatus, ba
 		return s, &refusal.Error{Code: refusedBase, Params: map[string]string{"base": base}}
 	}
 	of := branches[at]
-	s.Base, s.BaseCommit, s.Remote, s.CheckedOut = of.name, of.commit, of.remote, of.checkedOut
-	s.Message = proposal(p.session)
+	s.Base, s.BaseCommit, s.Remote, s.CheckedOut = of.Name, of.Commit, of.Remote, of.checkedOut
 	if s.fork, err = l.say(ctx, p, run{}, "merge-base", s.BaseCommit, s.Head); err != nil {
 		return s, err
 	}
 	if s.fork == "" {
 		return s, &refusal.Error{Code: refusedUnrelated, Params: map[string]string{"base": s.Base}}
 	}
-	if s.Behind, s.Ahead, err = l.distance(ctx, p, s.BaseCommit, s.Head); err != nil {
-		return s, l.refused(err)
-	}
-	_, s.Conflicts, err = l.merged(ctx, p, s)
-	return s, err
+	return s, nil
 }
 
 // branch is a branch that a session's can be compared with.
 type branch struct {
-	name, ref, commit string
-	remote            bool
-	checkedOut        string // another worktree
+	git.Branch
+
+	checkedOut string // another worktree
 }
 
 // branches returns the branches of a repository except the one that is checked out. First comes the one with which the session's worktree
 // began, then the one in the repository's main worktree, then the one that the branch follows, then those of the usual names, then the newest.
-func (l *Library) branches(ctx context.Context, p place, now RepositoryStatus) ([]branch, error) {
-	const most = "500"
-	said, err := l.lines(ctx, p, run{}, "for-each-ref", "--sort=-committerdate", "--count="+most, "--format=%(refname) %(objectname) %(symref) %(worktreepath)", "refs/heads", "refs/remotes")
+func (l *Library) branches(ctx context.Context, p place, now RepositoryStatus) (all []branch, err error) {
+	said, err := l.lines(ctx, p, run{}, git.AskBranches()...)
 	if err != nil {
 		return nil, err
 	}
@@ -117,51 +126,33 @@ func (l *Library) branches(ctx context.Context, p place, now RepositoryStatus) (
 	if err != nil {
 		return nil, err
 	}
-	var all []branch
-	for _, line := range said {
-		if b, ok := readBranch(line, p.top); ok && (b.remote || b.name != now.Branch) {
+	list, _ := git.ReadBranches(said)
+	for _, of := range list {
+		b := branch{Branch: of}
+		if path := filepath.FromSlash(of.Worktree); path != p.top {
+			b.checkedOut = path
+		}
+		if b.Remote || b.Name != now.Branch {
 			all = append(all, b)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b branch) int { return a.rank(main, now) - b.rank(main, now) })
-	if at := slices.IndexFunc(all, func(b branch) bool { return b.name == p.session.Base }); at > 0 {
-		of := all[at]
-		all = slices.Insert(slices.Delete(all, at, at+1), 0, of)
-	}
+	slices.SortStableFunc(all, func(a, b branch) int { return a.rank(p.session.Base, main, now) - b.rank(p.session.Base, main, now) })
 	return all, nil
 }
 
-// readBranch reads a line of branches: name, commit, the name that a symbolic ref stands for, and the worktree.
-func readBranch(line, top string) (b branch, ok bool) {
-	const fields = 4
-	f := strings.SplitN(line, " ", fields)
-	if len(f) != fields || f[2] != "" {
-		return b, false
+// rank returns the place of a branch among the bases of another one: began is the branch with which the session's worktree began, and main the
+// repository's main worktree.
+func (b branch) rank(began, main string, now RepositoryStatus) int {
+	usual := git.MainBranches()
+	places := []bool{
+		b.Name == began,
+		b.checkedOut != "" && b.checkedOut == main,
+		b.Name == now.Upstream && slices.Contains(usual, now.Branch), // main follows origin/main
 	}
-	b = branch{ref: f[0], commit: f[1]}
-	if b.name, b.remote = strings.CutPrefix(b.ref, "refs/remotes/"); !b.remote {
-		b.name = strings.TrimPrefix(b.ref, "refs/heads/")
+	for _, name := range usual {
+		places = append(places, !b.Remote && b.Name == name)
 	}
-	if path := filepath.FromSlash(f[3]); path != top {
-		b.checkedOut = path
-	}
-	return b, true
-}
-
-// rank returns the place of a branch among the bases of another one; main is the repository's main worktree.
-func (b branch) rank(main string, now RepositoryStatus) int {
-	usual := []string{"main", "master", "trunk", "develop"}
-	switch {
-	case b.checkedOut != "" && b.checkedOut == main:
-		return 0
-	case b.name == now.Upstream && slices.Contains(usual, now.Branch): // main follows origin/main
-		return 1
-	case !b.remote && slices.Contains(usual, b.name):
-		return 2 + slices.Index(usual, b.name)
-	case b.name == now.Upstream:
-		return 2 + len(usual)
-	}
-	return 3 + len(usual)
+	return slices.Index(append(places, b.Name == now.Upstream, true), true)
 }
 
 // mainWorktree returns the worktree with which a repository was made.
@@ -189,7 +180,7 @@ func (l *Library) distance(ctx context.Context, p place, left, right string) (on
 func (l *Library) merged(ctx context.Context, p place, s BaseStatus) (tree string, conflicts []string, err error) {
 	conflicts = []string{}
 	said, err := l.records(ctx, p, run{}, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", s.BaseCommit, s.Head)
-	status, failed := err.(*git.StatusError) //nolint:errorlint // records returns the error of git as it is
+	status, failed := errors.AsType[*git.StatusError](err)
 	switch {
 	case failed && (strings.Contains(status.Stderr, "usage: git merge-tree") || strings.Contains(status.Stderr, "unknown rev")):
 		return "", conflicts, &refusal.Error{Code: refusedOldGit}

@@ -69,7 +69,7 @@ func (l *Library) earlier(ctx context.Context, p place, now RepositoryStatus, pa
 		file, err := now.find(path)
 		return now.Head, file.Was, err
 	}
-	s, err := l.compare(ctx, p, now, base)
+	s, err := l.against(ctx, p, now, base)
 	if err != nil {
 		return "", "", err
 	}

@@ -3,8 +3,8 @@
 //
 // A commit is made as git makes it for the person: with the person's name, signature and filters, and with the hooks of the repository, which
 // run only while all of them are approved for the directory (see package launch). What the person has staged, and files that were not
-// chosen, stay as they are. Nothing in the worktree is written or deleted by a commit, and one that fails leaves everything as it was. A merge changes only files
-// that have no uncommitted changes, or that it has stashed before.
+// chosen, stay as they are. A commit writes and deletes nothing in the worktree, and a commit that fails leaves everything as it was. A merge
+// changes only files without uncommitted changes, and files that the merge has stashed before.
 package landing
 
 import (

@@ -380,12 +380,15 @@ func TestIndexFollowsOnceItIsFree(t *testing.T) {
 		_, err := b.Commit(t.Context(), id, landing.CommitRequest{Head: head, Paths: []string{"total.sh"}, Message: "m"})
 		over <- err
 	}()
-	for b.git(b.repo, "rev-parse", "HEAD") == head {
+	for b.read(filepath.Dir(lock), "index.lock") == "absent" { // the hook comes after the commit
 		select {
 		case err := <-over:
-			t.Fatalf("Commit: got %v before there was a commit", err)
-		default:
+			t.Fatalf("Commit: got %v before the hook had the index", err)
+		case <-time.After(time.Millisecond):
 		}
+	}
+	if b.git(b.repo, "rev-parse", "HEAD") == head {
+		t.Fatal("HEAD: got the commit before, want a new one")
 	}
 	b.look() // git after git looks at the repository, and the commit still waits
 	if err := os.Remove(lock); err != nil {

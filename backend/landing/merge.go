@@ -156,8 +156,11 @@ func (l *Library) joined(ctx context.Context, p place, s BaseStatus, r MergeRequ
 		return s.Head, nil
 	}
 	tree, conflicts, err := l.merged(ctx, p, s)
-	if err != nil || len(conflicts) > 0 {
-		return "", cmp.Or(err, error(&refusal.Error{Code: refusedMoved}))
+	if err != nil {
+		return "", err
+	}
+	if len(conflicts) > 0 { // of the commit of a rebase
+		return "", &refusal.Error{Code: refusedMoved}
 	}
 	args := []string{"commit-tree", "-p", s.BaseCommit}
 	if r.How == HowMerge {

@@ -30,7 +30,7 @@ type Session struct {
 	Place           string                    `json:"place" doc:"Where the session runs: the id of a place"`
 	Workspace       workspace.Workspace       `json:"workspace"`
 	Cwd             string                    `json:"cwd"`
-	Setup           *setup.Setup              `json:"setup,omitempty" doc:"Set-up of that worktree; absent where nothing is set up"`
+	Setup           *setup.Setup              `json:"setup,omitempty" doc:"Set-up of the session's worktree; absent where nothing is set up"`
 	Worktree        *worktrees.Worktree       `json:"worktree,omitempty" doc:"Worktree that the session works in; absent where the session works in none"`
 	Directories     []string                  `json:"directories" doc:"Directories that it works in beside cwd; the agent is told of them at its next start, if it takes them"`
 	Agent           string                    `json:"agent" doc:"The agent's id, as in /client/agents"`

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"deskhand/backend/git"
 )
 
 // Base is a branch, or a commit, at which the branch of a new worktree can begin.
@@ -15,32 +17,13 @@ type Base struct {
 	Remote bool // Name is a remote's branch, as of the last fetch
 }
 
-// mostBases are the branches that Bases returns at most.
-const mostBases = "500"
-
-// Bases returns the branches of a repository at which a worktree can begin: first the branch that is checked out, then the default one, then
-// the newest.
-func (l *Library) Bases(ctx context.Context, p Place) ([]Base, error) {
-	said, err := l.lines(ctx, plan(p.Top), "for-each-ref", "--sort=-committerdate", "--count="+mostBases, "--format=%(refname) %(objectname) %(symref)", "refs/heads", "refs/remotes")
-	var list []Base
-	var usual string // the branch that a clone checks out, as a remote's branch
-	for _, line := range said {
-		const fields = 3
-		f := strings.SplitN(line, " ", fields)
-		if len(f) != fields {
-			continue
-		}
-		if f[2] != "" {
-			if of, is := strings.CutPrefix(f[2], "refs/remotes/"); is && (usual == "" || strings.HasPrefix(f[0], "refs/remotes/origin/")) {
-				usual = of
-			}
-			continue
-		}
-		b := Base{Commit: f[1], Branch: true}
-		if b.Name, b.Remote = strings.CutPrefix(f[0], "refs/remotes/"); !b.Remote {
-			b.Name = strings.TrimPrefix(f[0], "refs/heads/")
-		}
-		list = append(list, b)
+// Bases returns the branches of a repository at which a worktree can begin, 500 at most: first the branch that is checked out, then the
+// default one, then the newest.
+func (l *Library) Bases(ctx context.Context, p Place) (list []Base, err error) {
+	said, err := l.lines(ctx, plan(p.Top), git.AskBranches()...)
+	branches, usual := git.ReadBranches(said)
+	for _, b := range branches {
+		list = append(list, Base{Name: b.Name, Commit: b.Commit, Branch: true, Remote: b.Remote})
 	}
 	slices.SortStableFunc(list, func(a, b Base) int { return a.rank(p.Branch, usual) - b.rank(p.Branch, usual) })
 	return list, err
@@ -49,7 +32,7 @@ func (l *Library) Bases(ctx context.Context, p Place) ([]Base, error) {
 // rank returns the place of a branch among the bases; usual is the default branch of a remote, or "".
 func (b Base) rank(current, usual string) int {
 	_, local, _ := strings.Cut(usual, "/")
-	names := []string{"main", "master", "trunk", "develop"}
+	names := git.MainBranches()
 	switch {
 	case !b.Remote && b.Name == current:
 		return 0

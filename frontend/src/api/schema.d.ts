@@ -4920,7 +4920,7 @@ export interface components {
              * @description How many prompts wait behind the turn, or for a person
              */
             queue: number;
-            /** @description Set-up of that worktree; absent where nothing is set up */
+            /** @description Set-up of the session's worktree; absent where nothing is set up */
             setup?: components["schemas"]["Setup"];
             /**
              * @description How far a start has come
