@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/compare"
 	"deskhand/backend/datadir"
 	"deskhand/backend/discord"
 	"deskhand/backend/entries"
@@ -99,6 +100,7 @@ type Backend struct {
 	search    *search.Index
 	client    *session.Client
 	forge     *forge.Library
+	compare   *compare.Library
 	discord   *discord.Surface
 
 	discordProblem string // why Discord is absent, when its stored data is damaged
@@ -308,6 +310,12 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	if err := b.openForge(ctx); err != nil {
 		return nil, err
 	}
+	b.compare, err = compare.Open(ctx, compare.Deps{
+		Store: b.db, Sessions: b.client, Setups: b.setups, Clean: b.roster.Secrets().Redactor().Text, Name: b.agents.Name, Logger: b.cfg.Logger,
+	})
+	if err != nil {
+		return nil, b.blame(err)
+	}
 	b.search.Start(ctx)
 	b.tools.Use(b.client)
 	if err := b.openDiscord(ctx, ofDiscord); err != nil {
@@ -392,6 +400,7 @@ func (b *Backend) clientHandler() http.Handler {
 		Worktrees:      b.client.Worktrees(),
 		Landing:        b.client.Landing(),
 		Forge:          b.forge,
+		Compare:        b.compare,
 		Setups:         b.setups,
 		Attachments:    b.client.Attachments(),
 		Workspaces:     b.client.Workspaces(),

@@ -17,6 +17,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/attachments"
+	"deskhand/backend/compare"
 	"deskhand/backend/discord"
 	"deskhand/backend/export"
 	"deskhand/backend/files"
@@ -60,6 +61,7 @@ type ClientConfig struct {
 	Worktrees      *worktrees.Library
 	Landing        *landing.Library
 	Forge          *forge.Library
+	Compare        *compare.Library
 	Setups         *setup.Library
 	Shells         *shells.Library
 	Agents         *agents.Catalogue

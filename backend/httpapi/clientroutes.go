@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/compare"
 	"deskhand/backend/discord"
 	"deskhand/backend/maintenance"
 	"deskhand/backend/processes"
@@ -78,6 +79,7 @@ func (c *Client) routes() {
 	c.setupRoutes()
 	c.landingRoutes()
 	c.forgeRoutes()
+	c.compareRoutes()
 }
 
 // describe completes the library's document: who may call, at which address, and that every call may be refused.
@@ -115,7 +117,7 @@ func (c *Client) addEventRecords() {
 		reflect.TypeFor[agents.Agent](), reflect.TypeFor[roster.InstallProgress](), reflect.TypeFor[roster.Login](),
 		reflect.TypeFor[processes.ProcessSummary](), reflect.TypeFor[settings.Settings](),
 		reflect.TypeFor[remotes.Place](), reflect.TypeFor[remotes.PlaceRemoved](), reflect.TypeFor[maintenance.Storage](), reflect.TypeFor[maintenance.Verification](),
-		reflect.TypeFor[discord.State](),
+		reflect.TypeFor[discord.State](), reflect.TypeFor[compare.Comparison](), reflect.TypeFor[compare.ComparisonRemoved](),
 	} {
 		data.AnyOf = append(data.AnyOf, registry.Schema(t, true, t.Name()))
 	}

@@ -45,6 +45,11 @@ func (l *Library) File(ctx context.Context, id, path, base string) (FileVersions
 	if err != nil {
 		return FileVersions{}, err
 	}
+	return l.versions(ctx, p, commit, path, was)
+}
+
+// versions returns a file as it is in a commit, and on disk. was is the path in the commit; "" = the same.
+func (l *Library) versions(ctx context.Context, p place, commit, path, was string) (FileVersions, error) {
 	v := FileVersions{Path: path}
 	before, hidden, err := l.committed(ctx, p, commit, cmp.Or(was, path))
 	if err != nil {

@@ -224,6 +224,10 @@ type New struct {
 
 	Message     string                         `json:"message,omitempty" doc:"The first prompt. A session that cannot take it is not made"`
 	Attachments []attachments.PromptAttachment `json:"attachments,omitempty" maxItems:"100" doc:"What goes with the first prompt"`
+
+	ID      string `json:"-"` // "" = a new one
+	Commit  string `json:"-"` // with which the worktree begins in place of the newest of Base
+	Purpose string `json:"-"` // what the branch is named after; "" = the title or the message
 }
 
 // speaks reports whether a first prompt comes with the session.
@@ -235,7 +239,7 @@ func (c *Client) Create(ctx context.Context, n New) (Session, error) {
 	if n.speaks() && strings.TrimSpace(n.Message) == "" && len(n.Attachments) == 0 {
 		return Session{}, bad("prompt.empty")
 	}
-	id := uuid.Must(uuid.NewV7()).String()
+	id := cmp.Or(n.ID, uuid.Must(uuid.NewV7()).String())
 	start, err := c.starts.Decide(ctx, n.Agent, n.Place, n.Cwd, startmode.Choice{Mode: n.Mode, Model: n.Model})
 	if err != nil {
 		return Session{}, err

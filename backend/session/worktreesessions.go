@@ -38,8 +38,8 @@ func (c *Client) makeWorktree(ctx context.Context, id string, n *New) (*worktree
 	if err != nil {
 		return nil, err
 	}
-	title := cmp.Or(n.Title, titleOf(said{text: n.Message}.title()))
-	tree, err := c.worktrees.Make(ctx, worktrees.Start{Session: id, Cwd: cwd, Branch: n.Branch, Base: n.Base, Title: title})
+	title := cmp.Or(n.Purpose, n.Title, titleOf(said{text: n.Message}.title()))
+	tree, err := c.worktrees.Make(ctx, worktrees.Start{Session: id, Cwd: cwd, Branch: n.Branch, Base: n.Base, Commit: n.Commit, Title: title})
 	if err == nil {
 		n.Cwd = tree.Cwd
 	}

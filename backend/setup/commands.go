@@ -84,6 +84,14 @@ func (l *Library) project(ctx context.Context, s Session) (where, launch.Project
 	return at, p, err
 }
 
+// refusedFor returns the refusal for a project that cannot be read, and any other error unchanged.
+func refusedFor(err error) error {
+	if broken, is := errors.AsType[*project.BrokenError](err); is {
+		return &refusal.Error{Code: refusedBroken, Params: map[string]string{"detail": broken.Error()}}
+	}
+	return err
+}
+
 // topOf returns the worktree that a directory lies in, as its files tell, or the directory.
 func topOf(dir string) string {
 	for at := dir; ; at = filepath.Dir(at) {
@@ -126,11 +134,8 @@ func (l *Library) Run(ctx context.Context, session string, r NewRun) (shells.She
 		return shells.Shell{}, err
 	}
 	at, p, err := l.project(ctx, s)
-	if broken, is := errors.AsType[*project.BrokenError](err); is {
-		return shells.Shell{}, &refusal.Error{Code: refusedBroken, Params: map[string]string{"detail": broken.Error()}}
-	}
 	if err != nil {
-		return shells.Shell{}, err
+		return shells.Shell{}, refusedFor(err)
 	}
 	line := map[string]string{launch.Run: p.Run, launch.Test: p.Test}[r.Name]
 	if line == "" {

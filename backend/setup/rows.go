@@ -12,10 +12,14 @@ import (
 	"deskhand/backend/worktrees"
 )
 
+// cutOff is the problem of what was cut off.
+const cutOff = "Deskhand ended while it ran"
+
 // stored is the record of a set-up in its row.
 type stored struct {
 	Setup
-	Output kept `json:"output"`
+	Output kept     `json:"output"`
+	Tests  *TestRun `json:"tests,omitempty"`
 }
 
 // Load reads the stored set-ups. One that ran when the program ended was cut off.
@@ -32,12 +36,18 @@ func (l *Library) Load(ctx context.Context) error {
 		}
 		r.State, r.Port, r.Ports = state, port, ports
 		if state == Running {
-			r.State, r.Problem = Stopped, "Deskhand ended while it ran"
+			r.State, r.Problem = Stopped, cutOff
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		w := l.ofLocked(id)
 		w.setup, w.output = r.Setup, r.Output.restored()
+		if t := r.Tests; t != nil {
+			if t.State == Running {
+				t.State, t.Problem = Stopped, cutOff
+			}
+			w.tests = &testRun{run: *t, output: kept{t.Head, t.Tail, t.Cut}.restored()}
+		}
 		return struct{}{}, nil
 	}, `SELECT worktree, port, ports, state, record FROM setup`)
 	return err
@@ -49,11 +59,11 @@ func (l *Library) save(ctx context.Context, id string) error {
 	err := l.deps.Store.Write(ctx, func(tx *sql.Tx) error {
 		l.mu.Lock() // within the transaction, so that the order of the rows is the order of the changes
 		w := l.all[id]
-		if w == nil || w.setup.State == "" {
+		if w == nil || w.setup.State == "" && w.tests == nil {
 			l.mu.Unlock()
 			return nil
 		}
-		r := stored{Setup: w.setup, Output: w.output.keep(l.sessions.Clean)}
+		r := stored{Setup: w.setup, Output: w.output.keep(l.sessions.Clean), Tests: w.tests.shown(l.sessions.Clean)}
 		l.mu.Unlock()
 		_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO setup (worktree, port, ports, state, record) VALUES (?, ?, ?, ?, ?)`,
 			id, r.Port, r.Ports, r.State, string(record.JSON(r)))

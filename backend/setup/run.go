@@ -66,6 +66,15 @@ type failedError struct{ exit proxy.Exit }
 
 func (e *failedError) Error() string { return "a command has failed" }
 
+// exitOf returns how the command has ended that an error reports.
+func exitOf(err error) (proxy.Exit, bool) {
+	failed, is := errors.AsType[*failedError](err)
+	if !is {
+		return proxy.Exit{}, false
+	}
+	return failed.exit, true
+}
+
 // run brings the files and runs the commands.
 func (l *Library) run(life context.Context, at worktrees.Place, w *work, p launch.Project) error {
 	env := l.deps.Environ(life)
@@ -122,16 +131,16 @@ func (l *Library) over(life context.Context, at worktrees.Place, w *work, fault 
 	l.mu.Lock()
 	s := &w.setup
 	s.Ended = &record.Time{Time: time.Now()}
-	failed, exited := errors.AsType[*failedError](fault)
+	exit, exited := exitOf(fault)
 	switch {
 	case fault == nil:
 		s.State = Done
 	case life.Err() != nil:
 		s.State = Stopped
 	case exited:
-		s.State, s.Signal = Failed, failed.exit.Signal
+		s.State, s.Signal = Failed, exit.Signal
 		if s.Signal == "" {
-			s.ExitCode = &failed.exit.Code
+			s.ExitCode = &exit.Code
 		}
 	default:
 		s.State, s.Problem = Failed, l.sessions.Clean(problem(fault))

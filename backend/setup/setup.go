@@ -1,5 +1,5 @@
 // Package setup makes new worktrees ready: it copies and links the ignored files that a project names, runs the commands of its set-up, and
-// gives each worktree ports of its own.
+// gives each worktree ports of its own. It also runs the tests of a project in a worktree.
 //
 // The first start of an agent in a worktree waits for the set-up, see [Library.Ready]. Nothing that a project names runs before a person has
 // approved its content (package launch). A set-up that fails or is stopped holds the start until a person has it run again or goes on without
@@ -100,6 +100,7 @@ type work struct {
 	early   bool          // a person has the agents start while the set-up runs
 	cancel  func()        // ends the commands; nil when none runs
 	ended   chan struct{} // closed when nothing of the last run is left; nil when there was none
+	tests   *testRun      // nil when there was none
 	changed chan struct{} // closed at the next change
 }
 
@@ -145,14 +146,22 @@ func (l *Library) Show(dir string) *Setup {
 	return &s
 }
 
-// EndIn ends the set-ups in a directory. Each returned channel is closed when nothing of a set-up is left.
+// EndIn ends the set-ups and the tests in a directory. Each returned channel is closed when nothing of what ran is left.
 func (l *Library) EndIn(dir string) (ends []<-chan struct{}) {
 	at, is := l.sessions.Worktrees.At(dir)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w := l.all[at.ID]; is && w != nil && w.cancel != nil {
+	w := l.all[at.ID]
+	if !is || w == nil {
+		return nil
+	}
+	if w.cancel != nil {
 		w.cancel()
 		ends = append(ends, w.ended)
+	}
+	if w.tests != nil && w.tests.cancel != nil {
+		w.tests.cancel()
+		ends = append(ends, w.tests.ended)
 	}
 	return ends
 }

@@ -1,6 +1,7 @@
 package worktrees
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -157,6 +158,7 @@ type Start struct {
 	Cwd     string // the directory of the repository that the session's directory will stand for
 	Branch  string // "" = a free name after Title
 	Base    string // the branch or commit with which the branch begins; "" = the commit that is checked out
+	Commit  string // with which the branch begins in place of the newest commit of Base; "" = that one
 	Title   string
 }
 
@@ -170,9 +172,12 @@ type Pending struct {
 
 // Make makes the worktree in which a session is to begin.
 func (l *Library) Make(ctx context.Context, n Start) (*Pending, error) {
-	place, from, err := l.placeInGit(ctx, n.Cwd, n.Base)
+	place, from, err := l.placeInGit(ctx, n.Cwd, cmp.Or(n.Commit, n.Base))
 	if err != nil {
 		return nil, err
+	}
+	if n.Commit != "" {
+		from = n.Base
 	}
 	branch, path := n.Branch, pathOf(place, n.Branch)
 	if branch == "" {

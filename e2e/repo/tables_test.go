@@ -32,6 +32,7 @@ func tableOwners() map[string]string {
 		"words":   "search", "words_docsize": "search", "unsearched": "search", // words_docsize is a part of words
 		"session": "session", "queue_item": "session",
 		"setup":      "setup",
+		"comparison": "compare",
 		"start_mode": "startmode", "start_offer": "startmode",
 		"high_water":  "store",
 		"turn_change": "undo", "kept_hunk": "undo", "restoration": "undo",

@@ -361,6 +361,144 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/comparisons": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the comparisons of several agents */
+        get: operations["comparisons"];
+        put?: never;
+        /** Put a prompt to several agents, each in a worktree of its own from the same commit */
+        post: operations["compare"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/comparisons/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a comparison with what its members have made of the prompt */
+        get: operations["comparison"];
+        put?: never;
+        post?: never;
+        /** Forget a comparison; the sessions of its members stay */
+        delete: operations["dissolveComparison"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/comparisons/{id}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give files of a member the content that they have in another one */
+        post: operations["takeFiles"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/comparisons/{id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Put the prompt of a comparison to another agent */
+        post: operations["addMember"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/comparisons/{id}/members/{session}/begin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make the session of a member that has none */
+        post: operations["beginMember"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/comparisons/{id}/members/{session}/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a file of a member as it is in the commit of the comparison, and on disk */
+        get: operations["memberFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/comparisons/{id}/members/{session}/take": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Take a member: the others are stopped, their worktrees are removed with what is uncommitted kept, and their sessions are archived */
+        post: operations["takeMember"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/comparisons/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Run the project's tests in the worktrees of all members, or stop them */
+        post: operations["testMembers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/config/mcp": {
         parameters: {
             query?: never;
@@ -2955,6 +3093,57 @@ export interface components {
             /** @description in_progress, completed, failed, cancelled, or the status that the agent sent */
             status: string;
         };
+        Comparison: {
+            /** @description Branch with which the members' worktrees began; absent where that was a commit */
+            base?: string;
+            /** @description Commit with which the members' worktrees began */
+            commit: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** @description Directory that the members' directories stand for */
+            cwd: string;
+            id: string;
+            /** @description In the order in which they were named; those whose sessions were deleted are left out */
+            members: components["schemas"]["Member"][];
+            /** @description Worktree that the directory is in */
+            repository: string;
+            /** @description Session of the member that a person has taken; absent until then */
+            taken?: string;
+            /** @description Of the first member, or the beginning of the prompt */
+            title: string;
+        };
+        ComparisonList: {
+            /** @description The newest first */
+            items: components["schemas"]["Comparison"][];
+        };
+        ComparisonRemoved: {
+            id: string;
+        };
+        ComparisonResults: {
+            /** @description Branch with which the members' worktrees began; absent where that was a commit */
+            base?: string;
+            /** @description Commit with which the members' worktrees began */
+            commit: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** @description Directory that the members' directories stand for */
+            cwd: string;
+            id: string;
+            /** @description In the order in which they were named; those whose sessions were deleted are left out */
+            members: components["schemas"]["Member"][];
+            /** @description The prompt */
+            message: string;
+            /** @description Worktree that the directory is in */
+            repository: string;
+            /** @description Of the members that have begun, in their order */
+            results: components["schemas"]["MemberResult"][];
+            /** @description Session of the member that a person has taken; absent until then */
+            taken?: string;
+            /** @description Command of the project's tests; absent where it has none */
+            test?: components["schemas"]["TestCommand"];
+            /** @description Of the first member, or the beginning of the prompt */
+            title: string;
+        };
         ConfigChoice: {
             description?: string;
             group?: string;
@@ -3238,7 +3427,7 @@ export interface components {
         Event: {
             /** Format: date-time */
             at: string;
-            data: components["schemas"]["Session"] | components["schemas"]["Entry"] | components["schemas"]["Append"] | components["schemas"]["Turn"] | components["schemas"]["Request"] | components["schemas"]["QuestionEvent"] | components["schemas"]["BusEvent"] | components["schemas"]["Rule"] | components["schemas"]["RuleRemoved"] | components["schemas"]["QueueItem"] | components["schemas"]["QueueRemoved"] | components["schemas"]["Removed"] | components["schemas"]["Agent"] | components["schemas"]["InstallProgress"] | components["schemas"]["Login"] | components["schemas"]["ProcessSummary"] | components["schemas"]["Settings"] | components["schemas"]["Place"] | components["schemas"]["PlaceRemoved"] | components["schemas"]["Storage"] | components["schemas"]["Verification"] | components["schemas"]["DiscordState"] | unknown;
+            data: components["schemas"]["Session"] | components["schemas"]["Entry"] | components["schemas"]["Append"] | components["schemas"]["Turn"] | components["schemas"]["Request"] | components["schemas"]["QuestionEvent"] | components["schemas"]["BusEvent"] | components["schemas"]["Rule"] | components["schemas"]["RuleRemoved"] | components["schemas"]["QueueItem"] | components["schemas"]["QueueRemoved"] | components["schemas"]["Removed"] | components["schemas"]["Agent"] | components["schemas"]["InstallProgress"] | components["schemas"]["Login"] | components["schemas"]["ProcessSummary"] | components["schemas"]["Settings"] | components["schemas"]["Place"] | components["schemas"]["PlaceRemoved"] | components["schemas"]["Storage"] | components["schemas"]["Verification"] | components["schemas"]["DiscordState"] | components["schemas"]["Comparison"] | components["schemas"]["ComparisonRemoved"] | unknown;
             /** Format: int64 */
             seq: number;
             session?: string;
@@ -3853,6 +4042,58 @@ export interface components {
             /** @description Address of the last use */
             usedFrom?: string;
         };
+        Member: {
+            agent: string;
+            /** @description false: there is no session, see problem */
+            begun: boolean;
+            /** @description Mode that was asked for */
+            mode?: string;
+            /** @description Model that was asked for */
+            model?: string;
+            /** @description Name of the agent; of several with the same agent, with the model or a number */
+            name: string;
+            /** @description Why the session could not be made, or why what is left of a member that was not taken could not be removed */
+            problem?: string;
+            /** @description Id of its session */
+            session: string;
+        };
+        MemberResult: {
+            /**
+             * Format: int64
+             * @description Number of lines, in all files
+             */
+            added: number;
+            /** @description The agent's last message, as Markdown */
+            answer?: string;
+            /** @description Absent where the agent tells none */
+            cost?: components["schemas"]["Cost"];
+            /** @description Files on disk that differ from the commit of the comparison */
+            files: components["schemas"]["BaseFile"][];
+            /** @description As of the member */
+            name: string;
+            /** @description Why the files are not known, such as a worktree that was removed */
+            problem?: string;
+            /**
+             * Format: int64
+             * @description Number of lines, in all files
+             */
+            removed: number;
+            session: components["schemas"]["Session"];
+            /** @description Newest run of the project's tests; absent where there was none */
+            tests?: components["schemas"]["TestRun"];
+            /**
+             * Format: int64
+             * @description Of all turns, as the agent counts them; absent where it tells none
+             */
+            tokens?: number;
+            /** Format: int64 */
+            turns: number;
+            /**
+             * Format: int64
+             * @description Duration of the turns that have ended, in milliseconds
+             */
+            workedMs: number;
+        };
         MergeRequest: {
             /** @description A branch of this repository, not of a remote */
             base: string;
@@ -3908,6 +4149,25 @@ export interface components {
             title?: string;
             /** @description In a worktree of its own: a new one, of the git repository that cwd is in */
             worktree?: boolean;
+        };
+        NewComparison: {
+            /** @description What goes with the prompt */
+            attachments?: components["schemas"]["PromptAttachment"][];
+            /** @description Branch, remote's branch or commit with which the worktrees begin; absent for the commit that is checked out */
+            base?: string;
+            /** @description Absolute path of a directory in a git repository */
+            cwd: string;
+            labels?: string[];
+            members: components["schemas"]["NewMember"][];
+            /** @description The prompt */
+            message?: string;
+        };
+        NewMember: {
+            agent: string;
+            /** @description As of a new session */
+            mode?: string;
+            /** @description As of a new session */
+            model?: string;
         };
         NewPlace: {
             /** @description Allow http to another machine, although the token and all messages can be read on the way */
@@ -5438,6 +5698,16 @@ export interface components {
             /** @description Token that opens /client until the program ends */
             token: string;
         };
+        TakeFiles: {
+            /** @description Session of the member that has the content */
+            from: string;
+            /** @description Relative to the repository, with slashes. A file that is absent in from is removed */
+            paths: string[];
+            /** @description Tell what would happen, and change nothing */
+            preview?: boolean;
+            /** @description Session of the member whose files change */
+            to: string;
+        };
         Terminal: {
             args?: string[];
             command?: string;
@@ -5485,12 +5755,52 @@ export interface components {
             seen: number;
             signal?: string;
         };
+        TestCommand: {
+            approved: boolean;
+            /** @description Of its content, with which a person approves the command */
+            hash: string;
+            line: string;
+        };
         TestDefinitionRequest: {
             definition: components["schemas"]["Definition"];
         };
         TestMcpServerRequest: {
             /** @description Unstored entry to test; absent = the stored entry, which must be approved */
             entry?: unknown;
+        };
+        TestMembersRequest: {
+            /** @description Of the command that was shown, which is approved by this */
+            hash?: string;
+            stop?: boolean;
+        };
+        TestRun: {
+            command: string;
+            /**
+             * Format: int64
+             * @description Number of bytes between head and tail
+             */
+            cut?: number;
+            /** Format: date-time */
+            endedAt?: string;
+            /**
+             * Format: int64
+             * @description Of tests that have failed; absent when a signal ended them
+             */
+            exitCode?: number;
+            /** @description What they have written, or the beginning of it */
+            head?: string;
+            /** @description Why they have failed other than by the command */
+            problem?: string;
+            signal?: string;
+            /** Format: date-time */
+            startedAt: string;
+            /**
+             * @description stopped: by a person, or with Deskhand
+             * @enum {string}
+             */
+            state: "running" | "passed" | "failed" | "stopped";
+            /** @description The end of what they have written, where something is cut out */
+            tail?: string;
         };
         Token: {
             /** Format: date-time */
@@ -7057,6 +7367,444 @@ export interface operations {
                 };
                 content: {
                     "application/octet-stream": string;
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    comparisons: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparisonList"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    compare: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewComparison"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Comparison"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    comparison: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparisonResults"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    dissolveComparison: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    takeFiles: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TakeFiles"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restored"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    addMember: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMember"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Comparison"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    beginMember: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+                /** @description Session of the member */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Comparison"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    memberFile: {
+        parameters: {
+            query: {
+                /** @description As of the files of the results */
+                path: string;
+                /** @description Path of a renamed file in the commit */
+                was?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileVersions"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    takeMember: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+                /** @description Session of the member */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Comparison"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    testMembers: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestMembersRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparisonResults"];
                 };
             };
             /** @description Refused: a problem with a code, and the params of its text */
