@@ -311,7 +311,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		return nil, err
 	}
 	b.compare, err = compare.Open(ctx, compare.Deps{
-		Store: b.db, Sessions: b.client, Setups: b.setups, Clean: b.roster.Secrets().Redactor().Text, Name: b.agents.Name, Logger: b.cfg.Logger,
+		Store: b.db, Sessions: b.client, Setups: b.setups, Clean: b.roster.Secrets().Redactor().Text, Agents: b.agents, Logger: b.cfg.Logger,
 	})
 	if err != nil {
 		return nil, b.blame(err)

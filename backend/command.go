@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/compare"
 	"deskhand/backend/demoagent"
 	"deskhand/backend/discord"
 	"deskhand/backend/environ"
@@ -31,6 +32,18 @@ import (
 type (
 	// Session is the record of a session.
 	Session = session.Session
+	// Comparison is a prompt that several agents were given.
+	Comparison = compare.Comparison
+	// ComparisonResults is a comparison with what its members have made of the prompt.
+	ComparisonResults = compare.ComparisonResults
+	// Member is an agent of a comparison.
+	Member = compare.Member
+	// MemberResult is what an agent of a comparison has made of the prompt.
+	MemberResult = compare.MemberResult
+	// NewComparison describes a comparison to create.
+	NewComparison = compare.NewComparison
+	// NewMember describes an agent of a comparison to create.
+	NewMember = compare.NewMember
 	// NewSession describes a session to create.
 	NewSession = session.New
 	// StartMode is the start mode of new sessions of an agent.

@@ -14,6 +14,7 @@ type commands struct {
 	Open     openCommand     `cmd:"" default:"withargs" help:"Open the app (default)."`
 	Server   serverCommand   `cmd:"" help:"Serve the API, and the app to a browser, on this machine."`
 	Prompt   promptCommand   `cmd:"" help:"Run one turn of an agent from the terminal."`
+	Compare  compareCommand  `cmd:"" help:"Show comparisons of several agents, run their tests, and take one of them."`
 	Agents   agentsCommand   `cmd:"" help:"List, install, update and remove agents."`
 	Doctor   doctorCommand   `cmd:"" help:"Start agents for a test, and tell what was found and what to do."`
 	Login    loginCommand    `cmd:"" help:"Sign in to an agent."`

@@ -31,6 +31,9 @@ type promptCommand struct {
 	Install  bool     `help:"Install the agent first, without asking, where it is not on this machine."`
 	Worktree bool     `help:"In a worktree of its own: a second directory of the git repository, on a new branch."`
 	Base     string   `placeholder:"BRANCH" help:"With --worktree: what the new branch begins with, a branch, such as main or origin/main, or a commit. Default: the commit that is checked out."`
+	Agents   []string `placeholder:"ID,ID" help:"Ask several agents, two to four, each in a worktree of its own from the same commit, and compare them. ID=MODEL names a model."`
+	Compare  bool     `help:"With --agents: print a comparison when all are done. This is what --agents does without it, too."`
+	JSON     bool     `name:"json" help:"With --agents: print the comparison as JSON."`
 	Attach   []string `sep:"none" placeholder:"FILE" help:"A file or a directory that goes with it; repeatable."`
 	Text     string   `arg:"" help:"What to say; - reads it from standard input."`
 }
@@ -66,6 +69,7 @@ func (c *promptCommand) Run(p *Program) error {
 	}
 	p.sayAgentsFile(b)
 	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir, Place: c.Place, Worktree: c.Worktree, Base: c.Base, Mode: c.Mode, Model: c.Model}, text: text, files: files, install: c.Install, goesOn: c.continues}
+	t.members, t.json = c.members(), c.JSON
 	err = t.run(ctx)
 	if t.outcome == nil && b.Running() > 0 { // the turn runs in this process, and nobody reads its output any more
 		t.leave(ctx)
@@ -137,10 +141,12 @@ type terminalTurn struct {
 	text    string
 	files   []attachedFile
 
-	install bool             // install the agent without asking when the agent is missing
-	goesOn  continues        // names the conversation that the turn goes on with
-	old     *backend.Session // that conversation; nil = a new conversation
-	before  int64            // seq of its last entry
+	install bool                // install the agent without asking when the agent is missing
+	members []backend.NewMember // several agents to compare; nil = one agent
+	json    bool                // print a comparison as JSON
+	goesOn  continues           // names the conversation that the turn goes on with
+	old     *backend.Session    // that conversation; nil = a new conversation
+	before  int64               // seq of its last entry
 
 	turn     string
 	agent    string         // the agent's name
@@ -155,6 +161,7 @@ type terminalTurn struct {
 
 	state   sync.Mutex // protects the fields below
 	id      string     // the session's id
+	further []string   // ids of the sessions of the other members
 	unmet   bool       // an approval was needed and nobody could answer
 	stopped bool       // the person has stopped the turn
 	left    bool       // the person did not wait for the stop
@@ -166,7 +173,7 @@ func (t *terminalTurn) run(ctx context.Context) error {
 	defer stop()
 	released := t.cancelOnSignal(ctx, stop)
 	defer released()
-	if err := t.prepare(ctx); err != nil {
+	if err := t.prepareAll(ctx); err != nil {
 		if t.wasStopped() {
 			return &failure{exitCancel, errors.New("stopped")}
 		}
@@ -175,6 +182,9 @@ func (t *terminalTurn) run(ctx context.Context) error {
 	if t.approve == approveAsk { // the prompter reads the terminal from here on
 		t.prompter = openPrompter(ctx, t)
 		defer t.prompter.close()
+	}
+	if t.members != nil {
+		return t.compare(ctx)
 	}
 	err := t.api.follow(ctx, func() (string, error) { return t.start(ctx) }, func(e backend.Event) (bool, error) { return t.show(ctx, e) })
 	err = errors.Join(err, t.newLine())
@@ -193,7 +203,7 @@ func (t *terminalTurn) leave(ctx context.Context) {
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	if id := t.sessionID(); id != "" {
+	for _, id := range t.sessionIDs() {
 		_ = t.api.call(ctx, "POST", "sessions/"+id+"/cancel", nil, nil) // nothing runs, or the turn is stopped already
 	}
 }
@@ -247,10 +257,14 @@ func (t *terminalTurn) create(ctx context.Context) (s backend.Session, err error
 	return s, nil
 }
 
-func (t *terminalTurn) sessionID() string {
+// sessionIDs returns the ids of the sessions that have begun.
+func (t *terminalTurn) sessionIDs() []string {
 	t.state.Lock()
 	defer t.state.Unlock()
-	return t.id
+	if t.id == "" {
+		return nil
+	}
+	return append([]string{t.id}, t.further...)
 }
 
 func (t *terminalTurn) wasStopped() bool {
@@ -317,12 +331,18 @@ func (t *terminalTurn) cancelOnSignal(ctx context.Context, stop func()) (release
 func (t *terminalTurn) cancel(ctx context.Context) error {
 	t.state.Lock()
 	t.stopped = true
-	id := t.id
 	t.state.Unlock()
-	if id == "" {
+	ids := t.sessionIDs()
+	err := error(nil)
+	if len(ids) == 0 {
 		return errors.New("nothing runs yet")
 	}
-	err := t.api.call(ctx, "POST", "sessions/"+id+"/cancel", nil, nil)
+	for _, id := range ids {
+		failed := t.api.call(ctx, "POST", "sessions/"+id+"/cancel", nil, nil)
+		if _, ended := errors.AsType[*problem](failed); !ended || len(ids) == 1 { // of several, some have ended
+			err = errors.Join(err, failed)
+		}
+	}
 	t.p.say("\nStopping… (again to leave at once)\n")
 	return err
 }

@@ -25,8 +25,11 @@ func (c *promptCommand) check() error {
 	if c.Session != "" {
 		begins["--agent"], begins["--place"], begins["--dir"] = c.Agent != "", c.Place != "", c.Dir != "."
 	}
+	if err := c.checkAgents(); err != nil {
+		return err
+	}
 	if c.Session == "" && !c.Last {
-		if c.Base != "" && !c.Worktree {
+		if c.Base != "" && !c.Worktree && len(c.Agents) == 0 {
 			return &failure{exitUsage, errors.New("--base is for a new worktree, with --worktree")}
 		}
 		return nil

@@ -24,6 +24,8 @@ type sessionsLand struct {
 	Push    bool   `help:"Push the branch to its remote."`
 	NoHooks bool   `help:"Run no hook of the repository."`
 	JSON    bool   `name:"json" help:"Print what was done as JSON; without a step, the comparison."`
+
+	pullRequestFlags
 }
 
 // compared decodes the comparison of a branch with its base.
@@ -53,6 +55,9 @@ type landed struct {
 	Merged  string `json:"merged,omitempty"`
 	Stashed string `json:"stashed,omitempty"`
 	Pushed  string `json:"pushed,omitempty"`
+
+	PullRequest string `json:"pullRequest,omitempty"` // its address
+	Page        string `json:"page,omitempty"`        // of the forge, on which a person makes it
 }
 
 // Run shows what the branch of a conversation would bring into its base, or takes the steps that are asked for, in the order of their flags. A
@@ -64,10 +69,13 @@ func (c *sessionsLand) Run(p *Program) error {
 			return err
 		}
 		path := "sessions/" + url.PathEscape(id) + "/repository"
-		if !c.Commit && !c.Update && !c.Merge && !c.Push {
+		if !c.Commit && !c.Update && !c.Merge && !c.Push && !c.PR {
 			return c.tell(ctx, p, api, path)
 		}
 		done, err := c.land(ctx, api, path)
+		if err == nil && c.PR {
+			err = c.pull(ctx, api, id, &done)
+		}
 		if c.JSON && (err == nil || done != landed{}) {
 			err = errors.Join(err, printJSON(p.Stdout, done))
 		} else if text := done.words(); text != "" {
@@ -129,6 +137,17 @@ func (c *sessionsLand) land(ctx context.Context, api *api, path string) (done la
 		done.Pushed = pushed.Upstream
 	}
 	return done, nil
+}
+
+// pull makes a pull request.
+func (c *sessionsLand) pull(ctx context.Context, api *api, id string, done *landed) error {
+	address, page, err := c.pullRequest(ctx, api, id)
+	if page {
+		done.Page = address
+	} else {
+		done.PullRequest = address
+	}
+	return err
 }
 
 // commit commits every file that is not committed, and returns the commit; "" where there is none.
@@ -195,6 +214,8 @@ func (d landed) words() string {
 	add(d.Merged, "merged into %s, now %s", printable(d.Base), d.Merged)
 	add(d.Stashed, "uncommitted changes there conflict with it; they are in the stash %s", d.Stashed)
 	add(d.Pushed, "pushed to %s", printable(d.Pushed))
+	add(d.PullRequest, "pull request %s", printable(d.PullRequest))
+	add(d.Page, "make the pull request at %s", printable(d.Page))
 	return text
 }
 

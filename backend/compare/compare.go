@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"deskhand/backend/agents"
 	"deskhand/backend/attachments"
 	"deskhand/backend/entries"
 	"deskhand/backend/landing"
@@ -78,6 +79,9 @@ type MemberResult struct {
 	Tests   *setup.TestRun     `json:"tests,omitempty" doc:"Newest run of the project's tests; absent where there was none"`
 }
 
+// Testing reports whether the tests run.
+func (r MemberResult) Testing() bool { return r.Tests != nil && r.Tests.State == setup.Running }
+
 // ComparisonResults is a comparison with what its members have made of the prompt.
 type ComparisonResults struct {
 	Comparison
@@ -123,9 +127,9 @@ type TakeFiles struct {
 type Deps struct {
 	Store    *store.DB
 	Sessions *session.Client
+	Agents   *agents.Catalogue
 	Setups   *setup.Library
 	Clean    func(text string) string // takes secrets out of a text
-	Name     func(agent string) string
 	Logger   *slog.Logger
 }
 

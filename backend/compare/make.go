@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"deskhand/backend/host"
 	"deskhand/backend/record"
 	"deskhand/backend/refusal"
 	"deskhand/backend/session"
@@ -55,6 +56,9 @@ func (l *Library) plan(ctx context.Context, n NewComparison) (row, error) {
 		return row{}, refusal.Bad(refusedFull, "most", strconv.Itoa(Most))
 	}
 	for _, m := range n.Members {
+		if err := (host.Capabilities{Agents: l.deps.Agents}).Startable(m.Agent); err != nil {
+			return row{}, err
+		}
 		if _, err := l.deps.Sessions.Starts().Decide(ctx, m.Agent, "", n.Cwd, startmode.Choice{Mode: m.Mode, Model: m.Model}); err != nil {
 			return row{}, err
 		}

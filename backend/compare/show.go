@@ -49,7 +49,7 @@ func (l *Library) name(list []Member) {
 		models[m.Agent][m.Model] = true
 	}
 	for i, m := range list {
-		name := l.deps.Name(m.Agent)
+		name := l.deps.Agents.Name(m.Agent)
 		if m.Model != "" && len(models[m.Agent]) > 1 {
 			name += " · " + m.Model
 		}

@@ -26,7 +26,7 @@ func (l *Library) Take(ctx context.Context, id, member string) (Comparison, erro
 	case r.Taken != "" && r.Taken != member:
 		return Comparison{}, &refusal.Error{Code: refusedTaken}
 	case !l.begun(ctx, m):
-		return Comparison{}, &refusal.Error{Code: refusedNotBegun, Params: map[string]string{"name": l.deps.Name(m.Agent)}}
+		return Comparison{}, &refusal.Error{Code: refusedNotBegun, Params: map[string]string{"name": l.deps.Agents.Name(m.Agent)}}
 	}
 	r.Taken = member
 	if err := l.save(ctx, &r); err != nil {
