@@ -56,8 +56,12 @@ part_lint() { # style, layers, go.mod; with the window, and what stands in for i
 #
 # Packages that only compute, one call after the other, have tests of their own without the detector, under which they take up to thirty times
 # as long: they have no goroutine, lock or channel, which is looked for first. In the tests of all other packages the detector watches them, too.
+#
+# A package whose code, test data and programs are as they were when its tests passed is not tested again in the same clone: go keeps the
+# results. GO_TEST_FLAGS=-shuffle=on tests all of them, in another order each time, as CI does.
 part_go() {
-	local plain sequential=(acp prose salvage transcript) flags=(-gcflags='encoding/json=-race=false -l')
+	local plain more sequential=(acp prose salvage transcript) flags=(-gcflags='encoding/json=-race=false -l')
+	read -ra more <<<"${GO_TEST_FLAGS:-}"
 	for plain in modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory compress/... image/... golang.org/x/image/... github.com/klauspost/compress/... github.com/santhosh-tekuri/jsonschema/...; do
 		flags+=("-gcflags=$plain=-race=false")
 	done
@@ -68,9 +72,9 @@ part_go() {
 	fi
 	build/programs.sh agents && # which several packages would build at once
 		go build -ldflags='-X main.version=test' -o build/bin/deskhand-of-tests . || return
-	go test -vet=off -ldflags=-w -shuffle=on -p 3 -timeout 20m "${sequential[@]}"
+	go test -vet=off -ldflags=-w "${more[@]}" -p 3 -timeout 20m "${sequential[@]}"
 	local result=$?
-	GORACE="atexit_sleep_ms=10 ${GORACE:-}" go test -race -vet=off -ldflags=-w "${flags[@]}" -shuffle=on -p 3 -parallel 4 -timeout 20m \
+	GORACE="atexit_sleep_ms=10 ${GORACE:-}" go test -race -vet=off -ldflags=-w "${flags[@]}" "${more[@]}" -p 3 -parallel 4 -timeout 20m \
 		./backend/session ./backend/agents ./backend/cli $(go list ./... | grep -vxF "$(go list "${sequential[@]}")") && [ $result = 0 ]
 }
 
