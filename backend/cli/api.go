@@ -352,6 +352,9 @@ func unanswered(ctx context.Context, err error) error {
 
 func (a *api) events(ctx context.Context, q backend.FeedQuery, wait int) (backend.Batch, error) {
 	v := url.Values{"gen": {q.Gen}, "after": {strconv.FormatInt(q.After, 10)}, "wait": {strconv.Itoa(wait)}, "session": {q.Session}}
+	if len(q.Types) > 0 {
+		v.Set("types", strings.Join(q.Types, ","))
+	}
 	var batch backend.Batch
 	return batch, a.call(ctx, "GET", "events?"+v.Encode(), nil, &batch)
 }

@@ -71,7 +71,7 @@ func (t *terminalTurn) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q := backend.FeedQuery{Gen: batch.Gen, After: batch.Seq, Types: []string{"request.upsert", "session.upsert", "turn.upsert"}}
+	q := backend.FeedQuery{Gen: batch.Gen, After: batch.Seq, Types: []string{"request.upsert", "turn.upsert"}}
 	told := map[string]bool{}
 	for {
 		done, err := t.attend(ctx, made, told)

@@ -141,11 +141,14 @@ func (c *sessionsLand) land(ctx context.Context, api *api, path string) (done la
 
 // pull makes a pull request.
 func (c *sessionsLand) pull(ctx context.Context, api *api, id string, done *landed) error {
-	address, page, err := c.pullRequest(ctx, api, id)
+	address, page, err := c.make(ctx, api, id, c.Base, c.NoHooks)
 	if page {
 		done.Page = address
 	} else {
 		done.PullRequest = address
+	}
+	if _, refused := errors.AsType[*problem](err); refused { // by git, and not by the forge
+		err = notLanded(ctx, err)
 	}
 	return err
 }

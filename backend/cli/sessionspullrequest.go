@@ -18,9 +18,9 @@ type pullRequestFlags struct {
 	Draft bool   `help:"With --pr: as a draft."`
 }
 
-// pullRequest makes a pull request of the branch of a conversation, and returns its address. page reports that the address is that of the forge's
-// own page, on which a person makes the pull request. A pull request that is open already is returned as it is.
-func (c *sessionsLand) pullRequest(ctx context.Context, api *api, id string) (address string, page bool, err error) {
+// make makes a pull request of the branch of a conversation into base, and returns its address; into the default branch, for "". page reports that
+// the address is that of the forge's own page, on which a person makes the pull request. A pull request that is open already is returned as it is.
+func (c *pullRequestFlags) make(ctx context.Context, api *api, id, base string, noHooks bool) (address string, page bool, err error) {
 	path := "sessions/" + url.PathEscape(id) + "/pull-request"
 	type request struct{ URL, State string }
 	var s struct {
@@ -42,7 +42,7 @@ func (c *sessionsLand) pullRequest(ctx context.Context, api *api, id string) (ad
 	case s.Use == "" && len(s.Tools) > 0:
 		return "", false, &failure{exitUsage, fmt.Errorf("nobody has said yet how %s is reached: --with %s, or --with page", printable(s.Host), strings.Join(s.Tools, ", --with "))}
 	}
-	base := cmp.Or(strings.TrimPrefix(c.Base, s.Remote+"/"), s.Base)
+	base = cmp.Or(strings.TrimPrefix(base, s.Remote+"/"), s.Base)
 	var proposal struct{ Title, Text string }
 	if err := api.call(ctx, "GET", path+"/proposal?"+url.Values{"base": {base}}.Encode(), nil, &proposal); err != nil {
 		return "", false, notPulled(ctx, err)
@@ -52,7 +52,7 @@ func (c *sessionsLand) pullRequest(ctx context.Context, api *api, id string) (ad
 		Page        string
 	}
 	err = api.call(ctx, "POST", path, map[string]any{
-		"branch": s.Branch, "base": base, "title": cmp.Or(c.Title, proposal.Title), "text": cmp.Or(c.Text, proposal.Text), "draft": c.Draft, "noHooks": c.NoHooks,
+		"branch": s.Branch, "base": base, "title": cmp.Or(c.Title, proposal.Title), "text": cmp.Or(c.Text, proposal.Text), "draft": c.Draft, "noHooks": noHooks,
 	}, &made)
 	if err != nil {
 		return "", false, notPulled(ctx, err)
@@ -63,7 +63,7 @@ func (c *sessionsLand) pullRequest(ctx context.Context, api *api, id string) (ad
 	return made.Page, true, nil
 }
 
-// notPulled explains why there is no pull request.
+// notPulled explains why there is no pull request. Any other refusal is returned unchanged.
 func notPulled(ctx context.Context, err error) error {
 	p, ok := errors.AsType[*problem](err)
 	if !ok {
@@ -87,7 +87,7 @@ func notPulled(ctx context.Context, err error) error {
 		"forge.unasked":    "nobody has said yet how " + said("host") + " is reached: --with",
 	}[p.Code]
 	if text == "" {
-		return notLanded(ctx, err)
+		return err
 	}
 	return errors.New(text)
 }

@@ -78,7 +78,7 @@ func openFixture(t *testing.T) *fixture {
 		})
 		c := o.Client
 		o.close = func() error { return errors.Join(c.Close(), catalogue.Close(), set.Close()) }
-		return httpapi.NewClient(httpapi.ClientConfig{Version: "test", Sessions: c, Inspector: c.Inspector(), Attachments: c.Attachments(), Remotes: places, Agents: catalogue, Roster: people}), err
+		return httpapi.NewClient(httpapi.ClientConfig{Version: "test", Sessions: c, Remotes: places, Agents: catalogue, Roster: people}), err
 	}
 	handler, err := o.open()
 	if err != nil {

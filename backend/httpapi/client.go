@@ -47,23 +47,11 @@ import (
 type ClientConfig struct {
 	Version        string
 	Sessions       *session.Client
-	Settings       *settings.Library // required where Sessions is
-	Remotes        *remotes.Library  // required where Sessions is
-	Attachments    *attachments.Library
-	Workspaces     *workspace.Library
-	Rules          *rulebook.Book
+	Remotes        *remotes.Library // required where Sessions is
 	Exports        *export.Exporter
-	Inspector      *inspect.Inspector
-	Processes      *processes.Sampler
-	Launch         *launch.Gate
-	Undo           *undo.Library
-	Maintenance    *maintenance.Maintainer
-	Worktrees      *worktrees.Library
-	Landing        *landing.Library
 	Forge          *forge.Library
 	Compare        *compare.Library
 	Setups         *setup.Library
-	Shells         *shells.Library
 	Agents         *agents.Catalogue
 	Roster         *roster.Agents                            // the agents as people administer them
 	Discord        *discord.Surface                          // nil when the data cannot be read
@@ -92,7 +80,34 @@ type Client struct {
 	mux     *router
 	api     huma.API
 	cfg     ClientConfig
+	lib     libraries
 	repeats repeats
+}
+
+// libraries are the parts of the sessions' client that the routes call.
+type libraries struct {
+	attachments *attachments.Library
+	inspector   *inspect.Inspector
+	landing     *landing.Library
+	launch      *launch.Gate
+	maintenance *maintenance.Maintainer
+	processes   *processes.Sampler
+	rules       *rulebook.Book
+	settings    *settings.Library
+	shells      *shells.Library
+	undo        *undo.Library
+	workspaces  *workspace.Library
+	worktrees   *worktrees.Library
+}
+
+// librariesOf returns the libraries of a client; those of no client are nil, with which the API can be described, and not called.
+func librariesOf(c *session.Client) libraries {
+	if c == nil {
+		return libraries{}
+	}
+	return libraries{
+		c.Attachments(), c.Inspector(), c.Landing(), c.Launch(), c.Maintenance(), c.Processes(), c.Rules(), c.Settings(), c.Shells(), c.Undo(), c.Workspaces(), c.Worktrees(),
+	}
 }
 
 const (

@@ -71,7 +71,7 @@ func openClinic(t *testing.T, registry string) *clinic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue, Roster: people}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Agents: catalogue, Roster: people}))
 	c.url, c.gen = server.URL, sessions.Feed().Gen()
 	t.Cleanup(func() {
 		c.client.CloseIdleConnections()

@@ -24,7 +24,7 @@ import (
 // attachmentRoutes adds the routes that store files and return their bytes. Routes that carry bytes are plain handlers, because the library
 // buffers whole bodies and knows no ranges; they are added to the document by hand.
 func (c *Client) attachmentRoutes() {
-	s, a := c.cfg.Sessions, c.cfg.Attachments
+	s, a := c.cfg.Sessions, c.lib.attachments
 	c.bytesIn()
 	register(c, op("getAttachment", http.MethodGet, "attachments/{id}", "Get the record of an attachment", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[transcript.Attachment], error) {
@@ -140,7 +140,7 @@ func (c *Client) attachPaths(w http.ResponseWriter, r *http.Request) (attachment
 	if err := d.Decode(&in); err != nil || len(in.Paths) == 0 {
 		return attachments.AttachResult{}, newClientError(http.StatusBadRequest, "request.invalid", nil, "paths are missing")
 	}
-	out, err := c.cfg.Attachments.Attach(r.Context(), in)
+	out, err := c.lib.attachments.Attach(r.Context(), in)
 	return out, problemOf(err)
 }
 
@@ -172,7 +172,7 @@ func (c *Client) attachParts(r *http.Request) (attachments.AttachResult, error) 
 		if media == mediaBytes { // a type without a meaning
 			media = ""
 		}
-		a, err := c.cfg.Attachments.Upload(r.Context(), part.FileName(), media, part)
+		a, err := c.lib.attachments.Upload(r.Context(), part.FileName(), media, part)
 		refused, wrong := errors.AsType[*session.RefusedError](err)
 		switch {
 		case wrong:
@@ -232,7 +232,7 @@ func guardBytes(h http.Header, media string) {
 }
 
 func (c *Client) content(w http.ResponseWriter, r *http.Request) {
-	a, content, err := c.cfg.Attachments.Content(r.Context(), r.PathValue("id"))
+	a, content, err := c.lib.attachments.Content(r.Context(), r.PathValue("id"))
 	if err != nil {
 		writeClientError(w, problemOf(err))
 		return
@@ -251,7 +251,7 @@ func (c *Client) content(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Client) thumbnail(w http.ResponseWriter, r *http.Request) {
-	png, err := c.cfg.Attachments.Thumbnail(r.Context(), r.PathValue("id"), thumbnailPx)
+	png, err := c.lib.attachments.Thumbnail(r.Context(), r.PathValue("id"), thumbnailPx)
 	if err != nil {
 		writeClientError(w, problemOf(err))
 		return
@@ -262,7 +262,7 @@ func (c *Client) thumbnail(w http.ResponseWriter, r *http.Request) {
 
 func (c *Client) blob(w http.ResponseWriter, r *http.Request) {
 	sha := r.PathValue("id")
-	data, err := c.cfg.Attachments.Blob(sha)
+	data, err := c.lib.attachments.Blob(sha)
 	if err != nil {
 		writeClientError(w, problemOf(err))
 		return

@@ -14,7 +14,7 @@ const maxChosen = 8 << 20
 
 // changeRoutes adds the routes about the agents' changes and their undo.
 func (c *Client) changeRoutes() {
-	changes := c.cfg.Undo
+	changes := c.lib.undo
 	register(c, op("changes", http.MethodGet, "sessions/{id}/changes", "List the changes of agents in the directory: of one turn (the newest by default), or since the start", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID string `path:"id" maxLength:"64"`

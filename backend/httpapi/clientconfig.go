@@ -54,7 +54,7 @@ type executableList struct {
 
 // trustRoutes adds the routes about the approvals in a directory.
 func (c *Client) trustRoutes() {
-	gate := c.cfg.Launch
+	gate := c.lib.launch
 	register(c, op("listTrust", http.MethodGet, "trust", "List the executables of a directory (MCP servers, skills, those of all projects included), or of all projects, with their approvals", http.StatusOK),
 		func(ctx context.Context, in *InScope) (*body[executableList], error) {
 			list, err := gate.Executables(ctx, in.place())
@@ -93,7 +93,7 @@ func (c *Client) trustRoutes() {
 // to other programs: entries written there still need an approval.
 func (c *Client) mcpRoutes() {
 	const path = "config/mcp"
-	gate := c.cfg.Launch
+	gate := c.lib.launch
 	register(c, op("listMcpServers", http.MethodGet, path, "List the MCP servers of a directory, or of all projects, with secrets hidden", http.StatusOK),
 		func(ctx context.Context, in *InScope) (*body[launch.MCPServers], error) {
 			return answer(gate.Servers(ctx, in.place()))

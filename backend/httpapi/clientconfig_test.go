@@ -33,7 +33,7 @@ func openConfig(t *testing.T) (c *clinic, work string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Launch: sessions.Launch(), Agents: catalogue}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Agents: catalogue}))
 	c = &clinic{t: t, url: server.URL, client: &http.Client{Transport: &http.Transport{}}}
 	t.Cleanup(func() {
 		c.client.CloseIdleConnections()

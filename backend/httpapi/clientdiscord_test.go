@@ -68,7 +68,7 @@ func openPinboard(t *testing.T) *pinboard {
 	}
 	t.Cleanup(func() { _ = surface.Close() })
 	surface.Start()
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue, Roster: people, Discord: surface}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Agents: catalogue, Roster: people, Discord: surface}))
 	t.Cleanup(server.Close)
 	p.url = server.URL
 	return p

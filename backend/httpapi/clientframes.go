@@ -12,7 +12,7 @@ import (
 
 // frameRoutes adds the routes about the wire, and other facts about a session's agent.
 func (c *Client) frameRoutes() {
-	i := c.cfg.Inspector
+	i := c.lib.inspector
 	register(c, op("listFrames", http.MethodGet, "sessions/{id}/frames", "List the frames between Deskhand and the agent, from the journal", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID     string  `path:"id" maxLength:"64"`

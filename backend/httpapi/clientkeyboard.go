@@ -11,10 +11,10 @@ import (
 func (c *Client) keyboardRoutes() {
 	register(c, op("getKeyboard", http.MethodGet, "keyboard", "Get the person's key bindings", http.StatusOK),
 		func(context.Context, *struct{}) (*body[settings.Keyboard], error) {
-			return answer(c.cfg.Settings.Keyboard(), nil)
+			return answer(c.lib.settings.Keyboard(), nil)
 		})
 	register(c, op("changeKeyboard", http.MethodPut, "keyboard", "Replace all of the person's key bindings", http.StatusOK),
 		func(_ context.Context, in *body[settings.KeyboardChange]) (*body[settings.Keyboard], error) {
-			return answer(c.cfg.Settings.ChangeKeyboard(in.Body))
+			return answer(c.lib.settings.ChangeKeyboard(in.Body))
 		})
 }

@@ -11,7 +11,7 @@ import (
 
 // landingRoutes adds the routes that bring a session's work into the history of its repository.
 func (c *Client) landingRoutes() {
-	l := c.cfg.Landing
+	l := c.lib.landing
 	register(c, op("repositoryStatus", http.MethodGet, "sessions/{id}/repository", "List what is not committed in the repository of a session, and where its branch stands", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[landing.RepositoryStatus], error) {
 			return answer(l.Status(ctx, in.ID))
@@ -48,7 +48,7 @@ func (c *Client) landingRoutes() {
 
 // mergeRoutes adds the routes that bring a session's branch and another one together.
 func (c *Client) mergeRoutes() {
-	l := c.cfg.Landing
+	l := c.lib.landing
 	register(c, op("compareBase", http.MethodGet, "sessions/{id}/repository/base", "Compare the branch and the files of a session with another branch", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`

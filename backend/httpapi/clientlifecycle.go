@@ -14,7 +14,7 @@ import (
 
 // lifecycleRoutes adds the routes that delete, restore and relink sessions.
 func (c *Client) lifecycleRoutes() {
-	s, w := c.cfg.Sessions, c.cfg.Workspaces
+	s, w := c.cfg.Sessions, c.lib.workspaces
 	huma.Register(c.api, op("deleteSession", http.MethodDelete, "sessions/{id}", "Delete a session, which can be restored for 15 s", http.StatusNoContent),
 		func(ctx context.Context, in *struct {
 			ID     string `path:"id" maxLength:"64"`
@@ -36,7 +36,7 @@ func (c *Client) lifecycleRoutes() {
 		})
 	register(c, op("branch", http.MethodGet, "sessions/{id}/branch", "Get the branch that is checked out in a session's directory", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[worktrees.Branch], error) {
-			return answer(c.cfg.Worktrees.Branch(ctx, in.ID))
+			return answer(c.lib.worktrees.Branch(ctx, in.ID))
 		})
 	register(c, op("starters", http.MethodGet, "starters", "Get the properties of a directory of this machine that suggest a first message", http.StatusOK),
 		func(_ context.Context, in *struct {

@@ -57,7 +57,7 @@ func openPorch(t *testing.T) *clinic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Shells: sessions.Shells(), Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue, Roster: people}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Agents: catalogue, Roster: people}))
 	c := &clinic{t: t, url: server.URL, gen: sessions.Feed().Gen(), client: &http.Client{Transport: &http.Transport{}}}
 	t.Cleanup(func() {
 		c.client.CloseIdleConnections()

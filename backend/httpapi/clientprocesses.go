@@ -14,6 +14,6 @@ func (c *Client) processRoutes() {
 			PSS bool `query:"pss" doc:"Add the proportional set size, which counts shared memory once; slower"`
 		},
 		) (*body[processes.ProcessList], error) {
-			return answer(c.cfg.Processes.List(in.PSS))
+			return answer(c.lib.processes.List(in.PSS))
 		})
 }

@@ -31,7 +31,7 @@ func NewClient(cfg ClientConfig) *Client {
 	registry := huma.NewMapRegistry("#/components/schemas/", nameSchema)
 	hc.Components.Schemas = registry
 	registry.RegisterTypeAlias(reflect.TypeFor[session.Time](), reflect.TypeFor[time.Time]())
-	c := &Client{mux: mux, api: humago.New(mux, hc), cfg: cfg}
+	c := &Client{mux: mux, api: humago.New(mux, hc), cfg: cfg, lib: librariesOf(cfg.Sessions)}
 	hc.Components.Parameters = map[string]*huma.Param{keyHeader: {
 		Name: keyHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: new(257)},
 		Description: "Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key",

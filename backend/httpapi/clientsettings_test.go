@@ -31,7 +31,7 @@ func openSettings(t *testing.T, file string) *clinic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Processes: sessions.Processes(), Settings: sessions.Settings(), Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Agents: catalogue}))
 	c := &clinic{t: t, client: &http.Client{Transport: &http.Transport{}}, url: server.URL, gen: sessions.Feed().Gen()}
 	t.Cleanup(func() {
 		c.client.CloseIdleConnections()

@@ -9,7 +9,7 @@ import (
 
 // shellRoutes adds the routes about the person's terminals. terminalRoutes has those for their input and output.
 func (c *Client) shellRoutes() {
-	s := c.cfg.Shells
+	s := c.lib.shells
 	register(c, op("listShells", http.MethodGet, "sessions/{id}/shells", "List the person's terminals of a session", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[shells.ShellList], error) {
 			return answer(s.List(ctx, in.ID))

@@ -19,7 +19,7 @@ type skillText struct {
 // other programs: entries written there still need an approval.
 func (c *Client) skillRoutes() {
 	const path = "config/skills"
-	gate := c.cfg.Launch
+	gate := c.lib.launch
 	register(c, op("listSkills", http.MethodGet, path, "List the skills of a directory, or of all projects, without fetching any source", http.StatusOK),
 		func(ctx context.Context, in *InScope) (*body[launch.SkillList], error) {
 			return answer(gate.Skills(ctx, in.place()))

@@ -16,7 +16,7 @@ import (
 
 // storageRoutes adds the routes about the data directory and its verification.
 func (c *Client) storageRoutes() {
-	m := c.cfg.Maintenance
+	m := c.lib.maintenance
 	register(c, op("storage", http.MethodGet, "storage", "Get the stored data's size on the disk", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[maintenance.Storage], error) {
 			return answer(m.Storage(ctx))

@@ -23,7 +23,7 @@ const maxTyped = 64 << 10
 
 // terminalRoutes adds the routes for a terminal in a window. Logins and people open terminals.
 func (c *Client) terminalRoutes() {
-	s := c.cfg.Shells
+	s := c.lib.shells
 	register(c, op("readTerminal", http.MethodGet, "terminals/{id}", "Read a program's output after a number of bytes; waits until there is some", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID          string  `path:"id" maxLength:"64"`

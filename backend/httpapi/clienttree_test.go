@@ -52,7 +52,7 @@ func openForest(t *testing.T, further ...string) *forest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Attachments: sessions.Attachments(), Workspaces: sessions.Workspaces(), Agents: catalogue, Files: files.Within{Private: []string{f.private}}}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Agents: catalogue, Files: files.Within{Private: []string{f.private}}}))
 	f.clinic = &clinic{t: t, client: &http.Client{Transport: &http.Transport{}}, url: server.URL}
 	t.Cleanup(func() {
 		f.client.CloseIdleConnections()

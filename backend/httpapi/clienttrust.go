@@ -16,7 +16,7 @@ type approvalList struct {
 
 // approvalRoutes adds the routes about past approvals in any directory, including removed directories.
 func (c *Client) approvalRoutes() {
-	gate := c.cfg.Launch
+	gate := c.lib.launch
 	const path = "trust/approvals"
 	register(c, op("listApprovals", http.MethodGet, path, "List the approvals of directories, with their times", http.StatusOK),
 		func(ctx context.Context, in *struct {

@@ -10,7 +10,7 @@ import (
 
 // worktreeRoutes adds the routes about the worktrees of sessions. A worktree is made together with its session.
 func (c *Client) worktreeRoutes() {
-	w := c.cfg.Worktrees
+	w := c.lib.worktrees
 	register(c, op("planWorktree", http.MethodGet, "worktrees/plan", "Describe the worktree that a new session in a directory would get, or the reason that there can be none", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Cwd  string `query:"cwd" required:"true" minLength:"1" maxLength:"4096"`

@@ -15,7 +15,7 @@ type partList struct {
 
 // requestParts adds the routes that return the complete content of a permission request, of any length.
 func (c *Client) requestParts() {
-	i := c.cfg.Inspector
+	i := c.lib.inspector
 	register(c, op("listRequestParts", http.MethodGet, "requests/{id}/parts", "List all parts of a permission request, with their true counts", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[partList], error) {
 			list, err := i.Parts(ctx, in.ID)
@@ -35,7 +35,7 @@ func (c *Client) requestParts() {
 
 // outputs adds the routes that return the outputs of entries, of any length, from the journal.
 func (c *Client) outputs() {
-	i := c.cfg.Inspector
+	i := c.lib.inspector
 	register(c, op("readOutput", http.MethodGet, "sessions/{id}/entries/{entry}/output", "Read a page of an output of an entry, from the journal", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID     string `path:"id" maxLength:"64"`

@@ -12,7 +12,7 @@ import (
 
 // ruleRoutes registers the routes of the remembered answers. An answer to a request may make a rule, too.
 func (c *Client) ruleRoutes() {
-	rules := c.cfg.Rules
+	rules := c.lib.rules
 	register(c, op("listRules", http.MethodGet, "rules", "List the rules, the narrowest first and the built-in rules last", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Session   string `query:"session" maxLength:"64" doc:"Only rules that apply in this session"`

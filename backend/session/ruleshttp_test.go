@@ -16,7 +16,7 @@ import (
 // By HTTP and with the demo agent, an approval is remembered as a rule, the rule answers the next request, and the rule is removed.
 func TestRulesOverHTTP(t *testing.T) {
 	d := open(t, t.TempDir())
-	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: d.Client, Rules: d.Rules()}))
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: d.Client}))
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(func() {
 		client.CloseIdleConnections()
