@@ -11,6 +11,7 @@ const features = {
   browse: ['attachments'],
   changes: [],
   commands: ['palette', 'session', 'sidebar', 'worktree'],
+  compare: ['changes', 'inbox'],
   composer: ['attachments'],
   equip: [],
   inbox: ['rules'],

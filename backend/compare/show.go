@@ -127,6 +127,13 @@ func (l *Library) result(ctx context.Context, r *row, m Member) (v MemberResult,
 	if v.Turns, v.Worked, err = l.entries.Worked(ctx, m.Session); err != nil {
 		return v, err
 	}
+	newest, err := l.entries.NewestTurn(ctx, m.Session)
+	if err != nil {
+		return v, err
+	}
+	if newest != nil {
+		v.Stopped, v.Error = newest.StopReason, newest.Error
+	}
 	if v.Tokens, err = l.tokens(ctx, m.Session); err != nil {
 		return v, err
 	}

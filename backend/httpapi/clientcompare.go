@@ -65,10 +65,10 @@ func (c *Client) memberRoutes() {
 		})
 	register(c, op("memberFile", http.MethodGet, "comparisons/{id}/members/{session}/file", "Get a file of a member as it is in the commit of the comparison, and on disk", http.StatusOK),
 		func(ctx context.Context, in *struct {
-			memberOf
-
-			Path string `query:"path" required:"true" minLength:"1" maxLength:"16384" doc:"As of the files of the results"`
-			Was  string `query:"was" maxLength:"16384" doc:"Path of a renamed file in the commit"`
+			ID      string `path:"id" maxLength:"64"`
+			Session string `path:"session" maxLength:"64" doc:"Session of the member"`
+			Path    string `query:"path" required:"true" minLength:"1" maxLength:"16384" doc:"As of the files of the results"`
+			Was     string `query:"was" maxLength:"16384" doc:"Path of a renamed file in the commit"`
 		},
 		) (*body[landing.FileVersions], error) {
 			return answer(l.Versions(ctx, in.ID, in.Session, in.Path, in.Was))

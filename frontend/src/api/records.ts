@@ -185,6 +185,14 @@ export type DiscordCheck = Schemas['DiscordCheck'];
 export type DiscordServer = Schemas['DiscordServer'];
 export type DiscordChannel = Schemas['DiscordChannel'];
 
+/** A prompt that several agents were given, and what each member has made of the prompt. */
+export type Comparison = Schemas['Comparison'];
+export type ComparisonResults = Schemas['ComparisonResults'];
+export type MemberResult = Schemas['MemberResult'];
+/** An agent that is to be compared. */
+export type NewMember = Schemas['NewMember'];
+export type TestRun = Schemas['TestRun'];
+
 /** The pull request of a session's branch, or how one would be made. */
 export type PullRequestStatus = Schemas['PullRequestStatus'];
 export type PullRequest = Schemas['PullRequest'];

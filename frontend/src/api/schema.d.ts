@@ -4067,6 +4067,8 @@ export interface components {
             answer?: string;
             /** @description Absent where the agent tells none */
             cost?: components["schemas"]["Cost"];
+            /** @description Of the newest turn */
+            error?: components["schemas"]["TurnError"];
             /** @description Files on disk that differ from the commit of the comparison */
             files: components["schemas"]["BaseFile"][];
             /** @description As of the member */
@@ -4079,6 +4081,8 @@ export interface components {
              */
             removed: number;
             session: components["schemas"]["Session"];
+            /** @description Of the newest turn, as of a turn; absent while it runs */
+            stopReason?: string;
             /** @description Newest run of the project's tests; absent where there was none */
             tests?: components["schemas"]["TestRun"];
             /**
@@ -7701,7 +7705,11 @@ export interface operations {
                 was?: string;
             };
             header?: never;
-            path?: never;
+            path: {
+                id: string;
+                /** @description Session of the member */
+                session: string;
+            };
             cookie?: never;
         };
         requestBody?: never;

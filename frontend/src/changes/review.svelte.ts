@@ -675,7 +675,7 @@ export function forgetReviews(): void {
 }
 
 /** Shows the files that were left alone. It reports whether there are any. */
-function tellLeft(left: Restored['files']): boolean {
+export function tellLeft(left: Restored['files']): boolean {
   const [first] = left;
   if (!first) return false;
   const why = reasonText(first.reason ?? 'changes.conflict');

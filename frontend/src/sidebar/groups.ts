@@ -1,9 +1,9 @@
-import type { Session } from '../api/records';
+import type { Comparison, Session } from '../api/records';
 import { statusOf } from '../ui/glyph';
 
 // Groups the sessions of the sidebar by directory. In a group come sessions that wait for a person, then pinned sessions, then the newest.
 
-interface Group {
+export interface Group {
   id: string;
   path: string;
   missing: boolean;
@@ -49,11 +49,33 @@ function fits(session: Session, wanted: string, title: string): boolean {
   return wanted.split(/\s+/).every((word) => text.includes(word));
 }
 
-type TreeRow =
+export type TreeRow =
   | { kind: 'group'; key: string; group: Group; open: boolean }
-  | { kind: 'session'; key: string; session: Session; group: Group }
+  | MembersRow
+  | SessionRow
   /** What the session above does or asks now. */
   | { kind: 'line'; key: string; session: Session; group: Group; text: string };
+
+interface SessionRow {
+  kind: 'session';
+  key: string;
+  session: Session;
+  group: Group;
+  /** Of a member of a comparison that is open: the key of its row, and what tells the member from the others. */
+  of?: string;
+  name?: string;
+}
+
+/** The row of a comparison, which opens into its members: see members.ts. */
+export interface MembersRow {
+  kind: 'members';
+  key: string;
+  comparison: Comparison;
+  /** The listed members in the comparison's order; two at least. */
+  sessions: readonly Session[];
+  group: Group;
+  open: boolean;
+}
 
 /** Returns the visible rows. lineOf returns what a session does or asks now. */
 export function treeRows(

@@ -1,4 +1,4 @@
-import type { Attachment } from '../api/records';
+import type { Attachment, NewMember } from '../api/records';
 import { client } from '../state/state';
 import { store } from '../ui/storage';
 
@@ -13,6 +13,8 @@ export interface Choices {
   /** The branch or commit that the worktree begins with; undefined for what is checked out. */
   base?: string | undefined;
   directories?: readonly string[];
+  /** The agents that get the same message, beside the first one. */
+  others?: readonly NewMember[];
 }
 
 interface Stored {

@@ -6,6 +6,7 @@ import type { Client } from '../api/client';
 import type { Site } from '../api/places';
 import type {
   Agent,
+  Comparison,
   Event,
   InstallProgress,
   Login,
@@ -20,6 +21,7 @@ import type {
 import { t } from '../strings/t';
 import { takeKeyboard, type Keyboard } from '../ui/keys';
 import type { Catalogue } from './catalogue.svelte';
+import type { Comparisons } from './comparisons.svelte';
 import type { Conversations } from './conversations.svelte';
 import type { Inbox } from './inbox.svelte';
 import type { Logins } from './logins.svelte';
@@ -44,6 +46,7 @@ interface Receivers {
   remotes: Remotes;
   rules: Rules;
   catalogue: Catalogue;
+  comparisons: Comparisons;
   logins: Logins;
   inbox: Inbox;
   conversations: Conversations;
@@ -107,7 +110,7 @@ export class Connection {
 
   async #load(signal: AbortSignal): Promise<void> {
     const { client, server, machine, preferences, remotes, rules, catalogue, logins } = this.#to;
-    const { inbox, conversations, transcripts, navigation } = this.#to;
+    const { comparisons, inbox, conversations, transcripts, navigation } = this.#to;
     this.#frames.clear(); // the snapshots contain the changes of these events
     conversations.stalls.clear(); // the server repeats the event of a stall that lasts
     const loads = transcripts.loads();
@@ -120,6 +123,7 @@ export class Connection {
       catalogue.load(signal),
       preferences.load(signal),
       remotes.load(signal),
+      comparisons.load(signal),
       ...loads.map((load) => this.#unlessRefused(() => load(signal))),
     ]);
     server.hello = hello;
@@ -153,7 +157,7 @@ export class Connection {
 
   #apply(events: readonly Event[]): void {
     const { client, toasts, machine, preferences, remotes, rules, catalogue, logins } = this.#to;
-    const { inbox, conversations, transcripts } = this.#to;
+    const { comparisons, inbox, conversations, transcripts } = this.#to;
     const rest: Event[] = [];
     for (const event of events) {
       switch (event.type) {
@@ -191,6 +195,12 @@ export class Connection {
           break;
         case 'place.removed':
           remotes.drop((event.data as { id: string }).id);
+          break;
+        case 'comparison.upsert':
+          comparisons.put(event.data as Comparison);
+          break;
+        case 'comparison.removed':
+          comparisons.byId.delete((event.data as { id: string }).id);
           break;
         case 'rule.upsert':
           rules.put(event.data as Rule);

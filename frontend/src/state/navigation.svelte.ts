@@ -17,6 +17,7 @@ type View =
   | { name: 'session'; id: string; at?: Place }
   | { name: 'search'; back: View }
   | { name: 'inbox'; request?: string }
+  | { name: 'compare'; id: string }
   | {
       name: 'new';
       cwd?: string;

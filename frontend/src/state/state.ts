@@ -1,5 +1,6 @@
 import { Client } from '../api/client';
 import { Catalogue } from './catalogue.svelte';
+import { Comparisons } from './comparisons.svelte';
 import { Connection } from './connection.svelte';
 import { Conversations } from './conversations.svelte';
 import { Inbox } from './inbox.svelte';
@@ -27,6 +28,7 @@ export function compose(client: Client) {
   const remotes = new Remotes(client);
   const rules = new Rules(client, toasts, wallClock);
   const catalogue = new Catalogue(client, toasts);
+  const comparisons = new Comparisons(client);
   const logins = new Logins(client);
   const overlay = new Overlay();
   const inbox = new Inbox(client, toasts);
@@ -36,7 +38,7 @@ export function compose(client: Client) {
   const lifecycle = new Lifecycle(client, toasts, conversations, navigation);
   const filled = {
     ...{ client, toasts, server, machine, preferences, remotes, rules, catalogue, logins },
-    ...{ inbox, conversations, transcripts, navigation },
+    ...{ comparisons, inbox, conversations, transcripts, navigation },
   };
   return { ...filled, wallClock, overlay, lifecycle, connection: new Connection(filled) };
 }
@@ -44,5 +46,6 @@ export function compose(client: Client) {
 /** The state of this page. */
 const shared = compose(new Client());
 export const { client, toasts, wallClock, server, machine, preferences, remotes, rules } = shared;
-export const { catalogue, logins, inbox, conversations, transcripts, navigation, lifecycle } = shared;
+export const { catalogue, comparisons, logins, inbox, conversations, transcripts, navigation, lifecycle } =
+  shared;
 export const { overlay, connection } = shared;

@@ -10,6 +10,7 @@ import { attachments } from './attachments';
 import { browse } from './browse';
 import { cards } from './cards';
 import { changes } from './changes';
+import { compare } from './compare';
 import { discord } from './discord';
 import { en } from './en';
 import { equip } from './equip';
@@ -39,7 +40,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|applying|attachments|branches|browse|cards|changes|discord|en|equip|head|inspect|keyboard|landing|output|pages|panel|preferences|pulls|queue|screens|settings|setup|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|applying|attachments|branches|browse|cards|changes|compare|discord|en|equip|head|inspect|keyboard|landing|output|pages|panel|preferences|pulls|queue|screens|settings|setup|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -52,6 +53,7 @@ const parts = [
   browse,
   cards,
   changes,
+  compare,
   discord,
   en,
   equip,

@@ -5,6 +5,7 @@ import type { attachments } from './attachments';
 import type { browse } from './browse';
 import type { cards } from './cards';
 import type { changes } from './changes';
+import type { compare } from './compare';
 import type { discord } from './discord';
 import type { en } from './en';
 import type { equip } from './equip';
@@ -38,6 +39,7 @@ export type Key =
   | keyof typeof browse
   | keyof typeof cards
   | keyof typeof changes
+  | keyof typeof compare
   | keyof typeof discord
   | keyof typeof equip
   | keyof typeof inspect

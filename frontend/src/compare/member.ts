@@ -1,0 +1,63 @@
+import type { MemberResult, Session } from '../api/records';
+import { lookup, t } from '../strings/t';
+import type { Status } from '../ui/glyph';
+import { statusOf } from '../ui/glyph';
+
+// The state of a member in words.
+
+interface MemberState {
+  words: string;
+  /** What the member does, or why it has failed. */
+  detail?: string;
+  status: Status;
+}
+
+const failures = ['error', 'agent_exited', 'refusal'];
+
+/** Returns the state of a member that has begun. */
+export function stateOf(
+  session: Session,
+  result: Pick<MemberResult, 'stopReason' | 'error' | 'turns'>,
+): MemberState {
+  const status = statusOf(session);
+  const { setup, phase } = session;
+  if (status === 'waiting') return { words: t('compare.state.waiting'), status };
+  if (setup?.waiting && setup.state !== 'running')
+    return {
+      words: t('compare.state.setup'),
+      ...(setup.problem ? { detail: setup.problem } : {}),
+      status: 'failed',
+    };
+  if (setup?.waiting) return { words: t('compare.state.setting_up'), status: 'running' };
+  switch (phase) {
+    case 'starting':
+    case 'replaying':
+      return { words: t('compare.state.starting'), status };
+    case 'cancelling':
+      return { words: t('compare.state.stopping'), status };
+    case 'working':
+      return { words: t('compare.state.works'), ...(session.doing ? { detail: session.doing } : {}), status };
+  }
+  if (session.queue > 0) return { words: t('compare.state.queued'), status: 'queued' };
+  return ended(session, result);
+}
+
+function ended(
+  { exit, agentName }: Session,
+  { stopReason, error, turns }: Pick<MemberResult, 'stopReason' | 'error' | 'turns'>,
+): MemberState {
+  const why = error?.message ?? (stopReason && lookup(`stop.${stopReason}`, { agent: agentName }));
+  const detail = why ? { detail: why } : {};
+  if (stopReason && failures.includes(stopReason))
+    return { words: t('compare.state.failed'), ...detail, status: 'failed' };
+  if (turns === 0 && exit)
+    return {
+      words: t('compare.state.failed'),
+      detail: lookup(`exit.${exit.problem ?? 'unknown'}`, { ...exit.params, agent: agentName }) ?? '',
+      status: 'failed',
+    };
+  if (turns === 0) return { words: t('compare.state.none'), status: 'idle' };
+  if (stopReason && stopReason !== 'end_turn')
+    return { words: t('compare.state.stopped'), ...detail, status: 'idle' };
+  return { words: t('compare.state.done'), status: 'unseen' };
+}
