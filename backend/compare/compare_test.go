@@ -97,7 +97,7 @@ func TestRefusedComparisonLeavesNothing(t *testing.T) {
 	}
 	list, err := d.sessions.List(t.Context(), false, "", 10)
 	must(t, err)
-	if got := d.List(t.Context()); len(got) != 0 || len(list.Items) != 0 {
+	if got := d.list(); len(got) != 0 || len(list.Items) != 0 {
 		t.Errorf("after refusals: got %d comparisons and %d sessions, want none", len(got), len(list.Items))
 	}
 	if trees := d.git(d.work, "worktree", "list"); strings.Count(trees, "\n") != 0 {
@@ -155,7 +155,7 @@ func TestTakeRemovesTheOthersAndKeepsTheirWork(t *testing.T) {
 	}
 	must(t, d.sessions.Cancel(t.Context(), taken))
 	must(t, d.Dissolve(t.Context(), c.ID))
-	if got := d.List(t.Context()); len(got) != 0 || d.session(taken).ID != taken {
+	if got := d.list(); len(got) != 0 || d.session(taken).ID != taken {
 		t.Errorf("after Dissolve: got %d comparisons, want none, and the sessions there", len(got))
 	}
 }
@@ -181,7 +181,7 @@ func TestTakeThatACrashCutOffGoesOn(t *testing.T) {
 	}
 	d.close()
 	d = open(t, dir)
-	list := d.List(t.Context())
+	list := d.list()
 	if len(list) != 2 || list[1].Taken != c.Members[0].Session || list[0].Members[1].Begun || !list[0].Members[0].Begun {
 		t.Fatalf("after the crash: got %+v, want the member that was taken, and one that has not begun", list)
 	}

@@ -186,6 +186,13 @@ func (d *desk) results(c compare.Comparison) compare.ComparisonResults {
 	return r
 }
 
+func (d *desk) list() []compare.Comparison {
+	d.t.Helper()
+	list, err := d.List(d.t.Context())
+	must(d.t, err)
+	return list
+}
+
 // allow answers the requests of all members by their first option, when all wait.
 func (d *desk) allow(c compare.Comparison) {
 	d.t.Helper()

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"deskhand/backend/landing"
 	"deskhand/backend/launch"
@@ -17,19 +19,28 @@ import (
 
 // show returns a comparison as surfaces see it: without the members whose sessions were deleted.
 func (l *Library) show(ctx context.Context, r row) Comparison {
+	titles := map[string]string{}
+	for _, m := range r.Members {
+		s, err := l.deps.Sessions.Stored(ctx, m.Session)
+		if !errors.Is(err, refusal.ErrNotFound) {
+			titles[m.Session] = s.Title
+		}
+	}
+	return l.shown(r, titles)
+}
+
+// shown is show with the titles of the sessions that are there, by their ids.
+func (l *Library) shown(r row, titles map[string]string) Comparison {
 	c := r.Comparison
 	c.Members = []Member{}
 	for _, m := range r.Members {
-		s, err := l.deps.Sessions.Stored(ctx, m.Session)
-		gone := errors.Is(err, refusal.ErrNotFound)
-		if gone && m.Begun {
+		title, there := titles[m.Session]
+		if m.Begun && !there {
 			continue
 		}
-		m.Begun = !gone
+		m.Begun = there
 		c.Members = append(c.Members, m)
-		if c.Title == "" {
-			c.Title = s.Title
-		}
+		c.Title = cmp.Or(c.Title, title)
 	}
 	if c.Title == "" {
 		c.Title, _, _ = strings.Cut(strings.TrimSpace(r.Message), "\n")
@@ -68,21 +79,29 @@ func (l *Library) publish(ctx context.Context, id string) {
 }
 
 // List returns the comparisons that have members, the newest first.
-func (l *Library) List(ctx context.Context) []Comparison {
+func (l *Library) List(ctx context.Context) ([]Comparison, error) {
+	list := []Comparison{}
 	l.mu.Lock()
 	rows := make([]row, 0, len(l.all))
 	for _, r := range l.all {
 		rows = append(rows, r.clone())
 	}
 	l.mu.Unlock()
-	list := []Comparison{}
+	if len(rows) == 0 {
+		return list, nil
+	}
+	sessions, err := session.Titles(ctx, l.deps.Store)
+	titles := make(map[string]string, len(sessions))
+	for _, s := range sessions {
+		titles[s.ID] = s.Title
+	}
 	for _, r := range rows {
-		if c := l.show(ctx, r); len(c.Members) > 0 {
+		if c := l.shown(r, titles); len(c.Members) > 0 {
 			list = append(list, c)
 		}
 	}
 	slices.SortFunc(list, func(a, b Comparison) int { return strings.Compare(b.ID, a.ID) })
-	return list
+	return list, err
 }
 
 // Get returns a comparison.
@@ -100,16 +119,17 @@ func (l *Library) Results(ctx context.Context, id string) (ComparisonResults, er
 	if err != nil {
 		return ComparisonResults{}, err
 	}
-	all := ComparisonResults{Comparison: l.show(ctx, r), Message: r.Message, Results: []MemberResult{}}
-	for _, m := range all.Members {
-		if !m.Begun {
-			continue
-		}
-		result, err := l.result(ctx, &r, m)
-		if err != nil {
-			return ComparisonResults{}, err
-		}
-		all.Results = append(all.Results, result)
+	all := ComparisonResults{Comparison: l.show(ctx, r), Message: r.Message}
+	begun := slices.DeleteFunc(slices.Clone(all.Members), func(m Member) bool { return !m.Begun })
+	all.Results = make([]MemberResult, len(begun))
+	problems := make([]error, len(begun))
+	var looks sync.WaitGroup
+	for i, m := range begun {
+		looks.Go(func() { all.Results[i], problems[i] = l.result(ctx, &r, m) })
+	}
+	looks.Wait()
+	if err := errors.Join(problems...); err != nil {
+		return ComparisonResults{}, err
 	}
 	all.Test, err = l.command(ctx, all.Results)
 	return all, err

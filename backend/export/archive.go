@@ -97,15 +97,15 @@ type archived struct {
 }
 
 func (a *archive) write(ctx context.Context) error {
-	ids, err := session.IDs(ctx, a.deps.Store)
+	sessions, err := session.Titles(ctx, a.deps.Store)
 	if err != nil {
 		return err
 	}
 	list := []archived{}
 	unread := a.loadSecrets(ctx)
-	for i, id := range ids {
-		a.change(func(w *maintenance.Work) { w.Done, w.Total, w.Bytes = i, len(ids), a.out.n })
-		one, err := a.add(ctx, id, unread)
+	for i, s := range sessions {
+		a.change(func(w *maintenance.Work) { w.Done, w.Total, w.Bytes = i, len(sessions), a.out.n })
+		one, err := a.add(ctx, s.ID, unread)
 		switch {
 		case errors.Is(err, refusal.ErrNotFound) && one.Folder == "": // the conversation was deleted meanwhile
 			continue
@@ -119,7 +119,7 @@ func (a *archive) write(ctx context.Context) error {
 		}
 		list = append(list, one)
 	}
-	a.change(func(w *maintenance.Work) { w.Done = len(ids) })
+	a.change(func(w *maintenance.Work) { w.Done = len(sessions) })
 	return errors.Join(a.writeList(ctx, list), a.zip.Close())
 }
 

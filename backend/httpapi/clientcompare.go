@@ -27,7 +27,8 @@ func (c *Client) compareRoutes() {
 	l := c.cfg.Compare
 	register(c, op("comparisons", http.MethodGet, "comparisons", "List the comparisons of several agents", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[comparisonList], error) {
-			return answer(comparisonList{Items: l.List(ctx)}, nil)
+			items, err := l.List(ctx)
+			return answer(comparisonList{Items: items}, err)
 		})
 	register(c, op("compare", http.MethodPost, "comparisons", "Put a prompt to several agents, each in a worktree of its own from the same commit", http.StatusCreated),
 		func(ctx context.Context, in *struct{ Body compare.NewComparison }) (*body[compare.Comparison], error) {

@@ -12,9 +12,13 @@ import (
 
 // The functions of this file read stored sessions, turns and requests for the packages above session.
 
-// IDs returns the ids of all sessions that are not deleted, the oldest first.
-func IDs(ctx context.Context, db *store.DB) ([]string, error) {
-	return query(ctx, db.Read(), scanText, `SELECT id FROM session WHERE deleted_at = 0 ORDER BY created_at, id`)
+// Titled is a session's id with its title.
+type Titled struct{ ID, Title string }
+
+// Titles returns all sessions that are not deleted, the oldest first.
+func Titles(ctx context.Context, db *store.DB) ([]Titled, error) {
+	return query(ctx, db.Read(), func(row scanner) (s Titled, err error) { err = row.Scan(&s.ID, &s.Title); return s, err },
+		`SELECT id, title FROM session WHERE deleted_at = 0 ORDER BY created_at, id`)
 }
 
 // Complete adds the turns and requests that the entries of a transcript name, the running turns, and the waiting requests.
