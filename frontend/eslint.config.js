@@ -13,7 +13,7 @@ const features = {
   commands: ['palette', 'session', 'sidebar', 'worktree'],
   composer: ['attachments'],
   equip: [],
-  inbox: ['rules'],
+  inbox: ['rules', 'worktree'], // a set-up that holds an agent is among what waits
   inspect: [],
   login: ['terminal'],
   palette: ['attachments'],
