@@ -32,8 +32,8 @@ func TestKilledWhileAWorktreeIsMadeReady(t *testing.T) {
 	for name, data := range files {
 		testWrite(t, filepath.Join(r.work, name), string(data))
 	}
-	testWrite(t, filepath.Join(r.work, ".gitignore"), "*.local\nlog\n")
-	testWrite(t, filepath.Join(r.work, ".deskhand/project.json"), `{"copy": ["*.local"], "setup": ["echo one >> log", "echo two >> log"]}`)
+	testWrite(t, filepath.Join(r.work, ".gitignore"), "*.local\n")
+	testWrite(t, filepath.Join(r.work, ".deskhand/project.json"), `{"copy": ["*.local"], "setup": ["true", "sleep 0.02"]}`)
 	r.must("git", "init", "--quiet")
 	r.must("git", "add", "--all")
 	r.must("git", "commit", "--quiet", "-m", "first")
@@ -122,6 +122,13 @@ func TestKilledWhileAWorktreeIsMadeReady(t *testing.T) {
 		var report struct {
 			Setup struct{ State, Problem string }
 		}
+		tidy := func(when string) {
+			if left, err := os.ReadDir(filepath.Join(tree, ".deskhand-partly")); err == nil {
+				t.Errorf("remains in %s after %s: got %v, want none", tree, when, left)
+			}
+		}
+		c.post("/client/sessions/"+id+"/setup", map[string]string{"do": "release"}, &report)
+		tidy("release")
 		c.post("/client/sessions/"+id+"/setup", map[string]string{"do": "again"}, &report)
 		for end := time.Now().Add(testkit.Limit); report.Setup.State == "running" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			c.get("/client/sessions/"+id+"/setup", &report)
@@ -137,8 +144,6 @@ func TestKilledWhileAWorktreeIsMadeReady(t *testing.T) {
 				t.Errorf("%s in %s after the set-up was run again: got %d bytes, %v; want %d", name, tree, len(got), err, len(want))
 			}
 		}
-		if left, err := os.ReadDir(filepath.Join(tree, ".deskhand-partly")); err == nil {
-			t.Errorf("remains in %s: got %v, want none", tree, left)
-		}
+		tidy("again")
 	}
 }
