@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // api calls the client API within the process, as the page does.
@@ -82,22 +83,35 @@ type batch struct {
 
 // events returns the events after a number, and waits until there is one.
 func (a api) events(ctx context.Context, gen string, after int64) (b batch, err error) {
-	q := url.Values{"gen": {gen}, "after": {strconv.FormatInt(after, 10)}, "types": {eventRequest + "," + eventSettings}}
+	q := url.Values{"gen": {gen}, "after": {strconv.FormatInt(after, 10)}, "types": {strings.Join([]string{eventRequest, eventSession, eventRemoved, eventSettings}, ",")}}
 	err = a.call(ctx, http.MethodGet, "/client/events?"+q.Encode(), nil, &b)
 	return b, err
 }
 
 const (
 	eventRequest  = "request.upsert"
+	eventSession  = "session.upsert"
+	eventRemoved  = "session.removed"
 	eventSettings = "settings.upsert"
 )
 
-// waiting returns the requests that wait for a person.
+// waiting returns the requests that wait for a person, and the set-ups that hold an agent of the conversations that changed last.
 func (a api) waiting(ctx context.Context) ([]request, error) {
 	var page struct {
 		Items []request `json:"items"`
 	}
-	err := a.call(ctx, http.MethodGet, "/client/inbox", nil, &page)
+	var list struct {
+		Items []conversation `json:"items"`
+	}
+	if err := a.call(ctx, http.MethodGet, "/client/inbox", nil, &page); err != nil {
+		return nil, err
+	}
+	err := a.call(ctx, http.MethodGet, "/client/sessions?limit=200", nil, &list)
+	for _, c := range list.Items {
+		if r, held := c.held(); held {
+			page.Items = append(page.Items, r)
+		}
+	}
 	return page.Items, err
 }
 

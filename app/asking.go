@@ -37,7 +37,8 @@ type asking struct {
 	log    *slog.Logger
 	open   func(request, session string) // brings the window forward with a request; with all requests when the ids are empty
 
-	work    chan func() // called by run, one at a time
+	held    map[string]bool // the conversations that a set-up holds; belongs to follow
+	work    chan func()     // called by run, one at a time
 	running sync.WaitGroup
 
 	// The fields below belong to run.
@@ -64,7 +65,7 @@ type pending struct {
 
 func newAsking(handler api, n native, log *slog.Logger, open func(request, session string)) *asking {
 	return &asking{
-		api: handler, native: n, log: log, open: open, work: make(chan func()), settings: settings{NativeDialogs: dialogsNever},
+		api: handler, native: n, log: log, open: open, held: map[string]bool{}, work: make(chan func()), settings: settings{NativeDialogs: dialogsNever},
 		focused: true, silent: map[string]bool{},
 	}
 }
@@ -145,6 +146,12 @@ func (a *asking) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	clear(a.held)
+	for _, r := range list {
+		if r.Kind == kindSetUp {
+			a.held[r.Session] = true
+		}
+	}
 	a.do(ctx, func() {
 		a.settings = set
 		for _, p := range slices.Clone(a.pending) {
@@ -166,6 +173,8 @@ func (a *asking) heard(ctx context.Context, kind string, data []byte) {
 		if json.Unmarshal(data, &set) == nil {
 			a.do(ctx, func() { a.settings = set })
 		}
+	case eventSession, eventRemoved:
+		a.heardOf(ctx, data)
 	case eventRequest:
 		var r request
 		if json.Unmarshal(data, &r) != nil {
@@ -185,12 +194,34 @@ func (a *asking) heard(ctx context.Context, kind string, data []byte) {
 	}
 }
 
+// heardOf looks at what a conversation's set-up has become. Most changes of conversations are others.
+func (a *asking) heardOf(ctx context.Context, data []byte) {
+	var c conversation
+	if json.Unmarshal(data, &c) != nil {
+		return
+	}
+	r, held := c.held()
+	if held == a.held[c.ID] {
+		return
+	}
+	if delete(a.held, c.ID); held {
+		a.held[c.ID] = true
+	}
+	a.do(ctx, func() {
+		if held {
+			a.put(r)
+		} else {
+			a.drop(r.ID)
+		}
+	})
+}
+
 func (a *asking) put(r request) {
 	if i := a.index(r.ID); i >= 0 {
 		a.pending[i].request = r
 		return
 	}
-	a.pending = append(a.pending, &pending{request: r, came: time.Now()})
+	a.pending = append(a.pending, &pending{request: r, came: time.Now(), aside: r.Kind == kindSetUp})
 }
 
 // drop withdraws the dialog and the notification of a request that no longer waits.

@@ -24,6 +24,7 @@ type office struct {
 
 	mu       sync.Mutex // protects what is below
 	waits    []request
+	sessions []conversation
 	settings settings
 	answers  []string
 	refuse   string // the code with which the next answer is refused
@@ -64,6 +65,8 @@ func (o *office) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"gen":"g","seq":5,"reset":true}`)
 	case path == "/client/settings":
 		_ = json.NewEncoder(w).Encode(o.settings)
+	case path == "/client/sessions":
+		_ = json.NewEncoder(w).Encode(map[string]any{"items": o.sessions})
 	case path == "/client/inbox":
 		_ = json.NewEncoder(w).Encode(map[string]any{"items": o.waits, "questions": []any{}})
 	case strings.HasSuffix(path, "/rules"):
@@ -414,4 +417,53 @@ func TestADesktopWithNeither(t *testing.T) {
 			t.Errorf("%d tries; %s", tries.Load(), log.String())
 		}
 	})
+}
+
+// setUp is a conversation whose set-up is in a state.
+func setUp(session, state string, waiting bool) conversation {
+	c := conversation{ID: session, Agent: session}
+	c.Setup.State, c.Setup.Waiting = state, waiting
+	return c
+}
+
+func TestASetUpThatHoldsAnAgentIsToldOf(t *testing.T) {
+	inOffice(t, usual(), func(o *office) {
+		tell := func(kind string, c conversation) {
+			data, _ := json.Marshal(c)
+			o.events <- `{"type":"` + kind + `","data":` + string(data) + `}`
+			synctest.Wait()
+		}
+		o.look(false)
+		after(time.Second)
+		for _, c := range []conversation{setUp("a", "running", true), setUp("a", "failed", false), setUp("a", "done", false)} {
+			tell(eventSession, c)
+			o.see("", "")
+		}
+		tell(eventSession, setUp("a", "failed", true))
+		tell(eventSession, setUp("a", "failed", true))
+		o.see("", "a cannot start yet") // a dialog could not say what has gone wrong
+		if n := o.noticeOf("a").notice; n.body != "Worktree set-up failed\nT" || len(n.actions) != 1 {
+			o.t.Errorf("the notification of a set-up that failed: got %+v, want what has failed, the conversation, and one action", n)
+		}
+		tell(eventSession, setUp("a", "running", true)) // run again
+		o.see("", "")
+		tell(eventSession, setUp("a", "stopped", true))
+		o.noticeOf("a").take <- actionOpen
+		synctest.Wait()
+		o.see("", "")
+		if len(o.opened) != 1 || !strings.HasSuffix(o.opened[0], "@a") {
+			o.t.Errorf("opened: got %q, want the conversation a", o.opened)
+		}
+		tell(eventRemoved, conversation{ID: "a"})
+		tell(eventSession, setUp("a", "failed", true))
+		o.see("", "a cannot start yet")
+	})
+}
+
+func TestASetUpThatHeldAnAgentBeforeIsToldOf(t *testing.T) {
+	page := office{t: t, sessions: []conversation{setUp("b", "failed", true), setUp("c", "done", true)}}
+	list, err := api{&page}.waiting(t.Context())
+	if err != nil || len(list) != 1 || list[0].Session != "b" || list[0].Kind != kindSetUp {
+		t.Errorf("waiting with a set-up that has failed and one that is done: got %+v, %v; want the first alone", list, err)
+	}
 }

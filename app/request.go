@@ -25,6 +25,29 @@ type request struct {
 	danger []string // codes of the dangers to show before an approval; fetched separately
 }
 
+// conversation is a session, with the set-up of its worktree.
+type conversation struct {
+	ID    string `json:"id"`
+	Agent string `json:"agentName"`
+	Setup struct {
+		State   string `json:"state"`
+		Waiting bool   `json:"waiting"` // the start of the agent waits for it
+	} `json:"setup"`
+}
+
+// setUpOf is the id under which a set-up waits.
+func setUpOf(session string) string { return "set-up of " + session }
+
+// held reports whether the conversation's agent waits for a person to say how it goes on with a set-up that has failed or was stopped. The server
+// has no request for that: the state of the conversation says so. Beside the window it is shown as a request without answers.
+func (c conversation) held() (request, bool) {
+	r := request{ID: setUpOf(c.ID), Session: c.ID, Kind: kindSetUp, Agent: c.Agent, Title: "Worktree set-up failed", Status: waits}
+	if c.Setup.State == "stopped" {
+		r.Title = "Worktree set-up stopped"
+	}
+	return r, c.Setup.Waiting && (c.Setup.State == "failed" || c.Setup.State == "stopped")
+}
+
 const waits = "requested" // the status of a request that nobody has answered
 
 // The kinds of request that a dialog can show.
@@ -33,6 +56,8 @@ const (
 	kindQuestion   = "question"
 	kindForm       = "form"
 	kindTrust      = "trust"
+
+	kindSetUp = "set-up" // is shown as a notification alone, and is answered in the window
 )
 
 type option struct {

@@ -129,6 +129,8 @@ func (r *request) heading() string {
 		return agent + " asks"
 	case "url":
 		return agent + " asks to open an address"
+	case kindSetUp:
+		return agent + " cannot start yet"
 	}
 	return agent + " asks something"
 }

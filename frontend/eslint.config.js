@@ -14,7 +14,7 @@ const features = {
   compare: ['changes', 'inbox'],
   composer: ['attachments'],
   equip: [],
-  inbox: ['rules'],
+  inbox: ['rules', 'worktree'], // a set-up that holds an agent is among what waits
   inspect: [],
   login: ['terminal'],
   palette: ['attachments'],

@@ -1,7 +1,7 @@
 // Package git runs the system's git for the whole program: no other package starts git. No git of this package runs a program that a
 // repository brings along, but for hooks that a person has approved: see [Command.Hooks]. File watchers, pagers and editors are off in
 // every run, and so are all other hooks, and aliases, since only the product's commands can be run. Programs in a repository's own configuration (filters, fetchers of missing objects, password helpers) are replaced
-// by the programs that the person has configured for all repositories, or by nothing, before each run in somebody's repository: see
+// by the programs that the person has configured for all repositories, or by nothing, before each run in somebody's repository that could start one: see
 // [Command.Whose].
 package git
 
@@ -71,6 +71,10 @@ type Command struct {
 	Person   bool     // of Theirs: commits have the name and the address that git is configured with, instead of ours
 	Hooks    bool     // of Theirs: the repository's hooks run. The caller has made sure that a person has approved them as they are now
 
+	// Judge, of Theirs and Unapproved, is given the settings that Run turns off (see [Foreign]) before git runs. An error of Judge ends the run:
+	// git is not started, and Run returns the error.
+	Judge func(foreign []Setting) error
+
 	Args []string // a git command and its arguments
 	In   []byte
 	Read func(io.Reader) error // reads stdout; nil = nobody does
@@ -100,20 +104,43 @@ func Run(ctx context.Context, processes *proxy.Set, c Command) error {
 		return err
 	}
 	var instead [][2]string
-	if c.Whose == Unapproved || c.Whose == Theirs {
+	if c.Whose == Theirs || c.Whose == Unapproved && (c.Judge != nil || !c.asksRefs()) {
 		list, err := c.settings(ctx, processes, program)
 		if err != nil {
 			return err
 		}
-		instead = c.instead(list)
-		if c.Hooks {
-			instead = slices.DeleteFunc(instead, func(set [2]string) bool { return strings.EqualFold(set[0], hooksPath) })
-		}
-		if slices.ContainsFunc(foreign(list), func(s Setting) bool { return s.reaches(c.Args[0] == "push") }) {
-			c.Fetch = ""
+		if instead, err = c.judged(list); err != nil {
+			return err
 		}
 	}
 	return c.run(ctx, processes, program, instead)
+}
+
+// judged returns the settings that replace those of a configuration, or the error of Judge. Where nothing can replace a program that takes part
+// in a fetch, nothing is fetched.
+func (c *Command) judged(list []Setting) (instead [][2]string, err error) {
+	theirs := foreign(list)
+	if c.Judge != nil {
+		if err := c.Judge(theirs); err != nil {
+			return nil, err
+		}
+	}
+	instead = c.instead(list)
+	if c.Hooks {
+		instead = slices.DeleteFunc(instead, func(set [2]string) bool { return strings.EqualFold(set[0], hooksPath) })
+	}
+	if slices.ContainsFunc(theirs, func(s Setting) bool { return s.reaches(c.Args[0] == "push") }) {
+		c.Fetch = ""
+	}
+	return instead, nil
+}
+
+// asksRefs reports whether a run reads refs, the commits that they name, and where the repository is, and nothing else. Of all settings that name
+// programs, only those that get a missing commit could count in such a run, and [Unapproved] allows no protocol to get anything by: so the
+// configuration need not be read before. A commit's signature is the one thing for which git would start a program.
+func (c Command) asksRefs() bool {
+	return slices.Contains([]string{"check-ref-format", "for-each-ref", "rev-parse", "show-ref", "symbolic-ref"}, c.Args[0]) &&
+		!slices.ContainsFunc(c.Args, func(arg string) bool { return strings.Contains(arg, "signature") })
 }
 
 func (c Command) run(ctx context.Context, processes *proxy.Set, program string, instead [][2]string) error {

@@ -283,6 +283,66 @@ func TestNoCommandStartsWhatTheRepositoryNames(t *testing.T) {
 	}
 }
 
+// TestQuestionsAboutRefsStartNothing: the configuration of the repository is not read before them. The commit that they need is missing, so git
+// would get it in each way in which a repository can say that it is got.
+func TestQuestionsAboutRefsStartNothing(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs of this repository are lines for a shell")
+	}
+	for _, url := range []string{"ssh://localhost/x", "ext::sh -c echo% ran>>%s", "../other", "https://localhost:1/x"} {
+		b := set(t)
+		head := b.must(Theirs, "rev-parse", "HEAD")
+		program := "echo ran >>" + b.marker + "; false"
+		for key, value := range map[string]string{
+			"remote.origin.url": strings.ReplaceAll(url, "%s", b.marker), "remote.origin.uploadpack": program, "core.sshCommand": program, "core.askPass": program, "credential.helper": "!" + program,
+			"gpg.program": program, "gpg.ssh.program": program, "core.repositoryFormatVersion": "1", "extensions.partialClone": "origin", "remote.origin.promisor": "true", "core.pager": program, "core.fsmonitor": program,
+		} {
+			b.must(Ours, "config", "--file", ".git/config", key, value)
+		}
+		if err := os.Remove(filepath.Join(b.repo, ".git", "objects", head[:2], head[2:])); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{
+			AskBranches(),
+			{"check-ref-format", "--branch", "@{-1}"},
+			{"for-each-ref", "--format=%(objecttype) %(objectname) %(*objectname) %(subject) %(upstream:track) %(ahead-behind:HEAD)"},
+			{"for-each-ref", "--format=%(signature)"},
+			{"rev-parse", "--verify", "HEAD^{commit}"},
+			{"rev-parse", "--show-toplevel", "HEAD^{commit}", "--symbolic-full-name", "HEAD"},
+			{"rev-parse", "--show-superproject-working-tree"},
+			{"rev-parse", "HEAD:code.go", ":/first", "main@{1}"},
+			{"show-ref", "--dereference"},
+			{"symbolic-ref", "--short", "HEAD"},
+		} {
+			_, err := b.run(Command{Whose: Unapproved, Fetch: Safe}, args...)
+			if got := b.ran(); got != "" {
+				t.Errorf("git %q with the remote %s (%v): got a program run, want none", args, url, err)
+			}
+		}
+	}
+}
+
+// TestJudgeEndsARunBeforeGit.
+func TestJudgeEndsARunBeforeGit(t *testing.T) {
+	t.Parallel()
+	b := set(t)
+	b.must(Theirs, "config", "filter.x.smudge", "./evil")
+	no := errors.New("no")
+	for _, whose := range []Whose{Unapproved, Theirs} {
+		var keys []string
+		_, err := b.run(Command{Whose: whose, Judge: func(list []Setting) error {
+			for _, s := range list {
+				keys = append(keys, s.Key)
+			}
+			return no
+		}}, "symbolic-ref", "HEAD", "refs/heads/other")
+		if at := b.must(Theirs, "symbolic-ref", "HEAD"); !errors.Is(err, no) || !slices.Equal(keys, []string{"filter.x.smudge"}) || at == "refs/heads/other" {
+			t.Errorf("a run that Judge refuses, in a repository that is %d: got %v, judged %q, HEAD at %s; want %v, filter.x.smudge, and git not run", whose, err, keys, at, no)
+		}
+	}
+}
+
 // A program that a person has configured for all repositories runs, even if the repository names the same program; before an approval it
 // does not.
 func TestFiltersOfThePersonRun(t *testing.T) {

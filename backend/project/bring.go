@@ -63,9 +63,12 @@ func Bring(ctx context.Context, g Git, repository, worktree string, p Project) (
 		return b.Brought, err
 	}
 	defer b.close()
+	if err := tidy(b.to); err != nil {
+		return b.Brought, err
+	}
 	list, err := b.chosen(patterns)
 	if err == nil {
-		err = b.copyAll(list)
+		err = errors.Join(b.copyAll(list), tidy(b.to))
 	}
 	if err == nil {
 		err = b.linkAll(p.Link)
@@ -101,6 +104,7 @@ type bringing struct {
 	git                  Git
 	repository, worktree string
 	from, to             *os.Root
+	hidden               bool     // the folder in which files are written is there
 	ignored              []string // what git ignores, a folder that is ignored as a whole with a slash at its end
 }
 
@@ -252,17 +256,17 @@ func (b *bringing) copy(name string) error {
 	}
 	switch {
 	case info.Mode().IsRegular():
-		err = b.file(name)
+		done, err := b.file(name)
+		if done {
+			b.Copied++
+		}
+		return err
 	case info.Mode()&fs.ModeSymlink != 0:
 		return b.relink(name)
 	default:
 		b.note(name + " is neither a file nor a link")
 		return nil
 	}
-	if err == nil {
-		b.Copied++
-	}
-	return err
 }
 
 // folder makes the folders of a file, with the modes that they have in the repository.
@@ -287,39 +291,109 @@ func (b *bringing) folder(name string) error {
 	return err
 }
 
-// partly is the end of the name under which a file is written. A copy that is cut off is written again under the same name.
-const partly = ".deskhand-partly"
+// partly is the folder at the top of a worktree in which files are written. A file gets its own name when it is whole.
+const (
+	partly     = ".deskhand-partly"
+	partlyFile = partly + "/file"
+	unseen     = partly + "/.gitignore"
+	unseenYet  = partly + "/.git" // git offers no file of this name
+	everything = "*\n"            // as a pattern: git offers nothing of the folder for a commit, whatever of it a kill has left
+)
 
-// file copies a regular file.
-func (b *bringing) file(name string) error {
-	in, err := b.from.Open(name)
+// hide makes the folder in which files are written, unless it is there.
+func (b *bringing) hide() error {
+	if b.hidden {
+		return nil
+	}
+	err := b.to.Mkdir(partly, 0o700)
+	if err == nil {
+		err = b.to.WriteFile(unseenYet, []byte(everything), 0o600)
+	}
+	if err == nil {
+		err = b.to.Rename(unseenYet, unseen)
+	}
+	b.hidden = err == nil
+	return err
+}
+
+// Tidy removes what a copy that was cut off has left of a file in a worktree.
+func Tidy(worktree string) error {
+	root, err := os.OpenRoot(worktree)
 	if err != nil {
 		return err
+	}
+	defer root.Close()
+	return tidy(root)
+}
+
+// tidy removes the folder in which files are written. A folder of the name that this package has not made is an error.
+func tidy(worktree *os.Root) error {
+	info, err := worktree.Lstat(partly)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !info.IsDir() {
+		err = fs.ErrExist
+	}
+	if err != nil {
+		return fmt.Errorf("%s is in the way: %w", partly, err)
+	}
+	said, err := worktree.ReadFile(unseen)
+	if err == nil && string(said) != everything {
+		return fmt.Errorf("%s is in the way: %w", partly, fs.ErrExist)
+	}
+	for _, name := range []string{partlyFile, unseen, unseenYet, partly} { // in this order git sees nothing of the file at any moment
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = worktree.Remove(name)
+		}
+	}
+	return err
+}
+
+// file copies a regular file, unless something has its name by then.
+func (b *bringing) file(name string) (done bool, err error) {
+	in, err := b.from.Open(name)
+	if err != nil {
+		return false, err
 	}
 	defer in.Close()
 	info, err := in.Stat()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("it is no file any more")
+		return false, errors.New("it is no file any more")
 	}
-	if err := b.to.Remove(name + partly); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if err := b.hide(); err != nil {
+		return false, err
 	}
-	out, err := b.to.OpenFile(name+partly, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	out, err := b.to.OpenFile(partlyFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err
+		return false, err
 	}
 	_, err = io.Copy(out, io.LimitReader(in, mostBytes))
 	err = errors.Join(err, out.Chmod(info.Mode().Perm()), out.Sync(), out.Close())
 	if err == nil {
-		err = b.to.Rename(name+partly, name)
+		done, err = b.name(name)
 	}
-	if err != nil {
-		return errors.Join(err, b.to.Remove(name+partly))
+	if gone := b.to.Remove(partlyFile); !errors.Is(gone, fs.ErrNotExist) {
+		err = errors.Join(err, gone)
 	}
-	return nil
+	return done, err
+}
+
+// name gives the file that was written its name, unless something has it. A second link is refused where something is, while a rename would
+// replace it: an agent may be at work beside the set-up. Some file systems have no links.
+func (b *bringing) name(name string) (done bool, err error) {
+	err = b.to.Link(partlyFile, name)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err == nil, nil
+	}
+	if _, err := b.to.Lstat(name); err == nil {
+		return false, nil
+	}
+	err = b.to.Rename(partlyFile, name)
+	return err == nil, err
 }
 
 // relink copies a link within the repository.
@@ -332,7 +406,11 @@ func (b *bringing) relink(name string) error {
 		b.note(name + " is a link that leads out of the repository, and was not copied")
 		return nil
 	}
-	if err := b.to.Symlink(target, name); err != nil {
+	err = b.to.Symlink(target, name)
+	if errors.Is(err, fs.ErrExist) { // an agent may be at work beside the set-up
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	b.Copied++

@@ -124,7 +124,7 @@ func TestIgnoredFilesAreCopiedByTheirPatterns(t *testing.T) {
 
 func TestCopiesKeepModesAndReplaceNothing(t *testing.T) {
 	b := set(t, ".env", "theirs\n", "certs/run.sh", "#!/bin/sh\n")
-	write(t, b.worktree, ".env", "mine\n", "certs/run.sh.deskhand-partly", "cut off")
+	write(t, b.worktree, ".env", "mine\n", ".deskhand-partly/.gitignore", "*\n", ".deskhand-partly/file", "cut off")
 	if err := os.Chmod(filepath.Join(b.repo, "certs", "run.sh"), 0o750); err != nil {
 		t.Fatal(err)
 	}

@@ -248,6 +248,11 @@ func (l *Library) release(ctx context.Context, at worktrees.Place) error {
 	l.mu.Lock()
 	state := l.ofLocked(at.ID).setup.State
 	l.mu.Unlock()
+	if state == Stopped { // perhaps by a kill, in the middle of a file
+		if err := project.Tidy(at.Path); err != nil {
+			l.deps.Logger.Warn("what a cut off copy has left stays", "path", at.Path, "error", err)
+		}
+	}
 	return l.end(ctx, at, func(w *work) {
 		if state == Running && w.setup.State == Running {
 			w.early = true

@@ -78,7 +78,7 @@ func (l *Library) touched(ctx context.Context, path string, made bool, k Kept) (
 		return !bare(path), nil
 	}
 	if err == nil && made {
-		_, err = l.checksOut(ctx, at)
+		err = l.checksOut(ctx, at)
 	}
 	if err == nil {
 		is, err = l.workedIn(ctx, at, &k)

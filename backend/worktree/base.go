@@ -51,16 +51,27 @@ var hex = regexp.MustCompile(`^[0-9a-fA-F]{4,64}$`)
 // At returns the base that a person has named: a branch, a remote's branch, a tag or a commit. A name that git would read as more than a name,
 // such as main~2, is [ErrBase].
 func (l *Library) At(ctx context.Context, p Place, name string) (Base, error) {
-	for _, from := range []string{"refs/heads/", "refs/remotes/", "refs/tags/"} {
-		_, err := l.say(ctx, plan(p.Top), "show-ref", "--verify", "--quiet", "--", from+name)
-		if ended(err) {
+	kinds := []string{"refs/heads/", "refs/remotes/", "refs/tags/"}
+	args := []string{"for-each-ref", "--format=%(objecttype) %(objectname) %(refname)"}
+	for _, kind := range kinds {
+		args = append(args, kind+name)
+	}
+	said, err := l.lines(ctx, plan(p.Top), args...)
+	if err != nil {
+		return Base{}, err
+	}
+	for _, kind := range kinds {
+		i := slices.IndexFunc(said, func(line string) bool { return strings.HasSuffix(line, " "+kind+name) })
+		if i < 0 {
 			continue
 		}
-		if err != nil {
-			return Base{}, err
+		b := Base{Name: name, Branch: kind != "refs/tags/", Remote: kind == "refs/remotes/"}
+		if commit, is := strings.CutPrefix(said[i], "commit "); is {
+			b.Commit, _, _ = strings.Cut(commit, " ")
+			return b, nil
 		}
-		b, err := l.based(ctx, p, name, from+name)
-		b.Branch, b.Remote = from != "refs/tags/", from == "refs/remotes/"
+		at, err := l.based(ctx, p, name, kind+name)
+		b.Commit = at.Commit
 		return b, err
 	}
 	if !hex.MatchString(name) {

@@ -24,12 +24,13 @@ func settings() []string {
 
 // run describes a run of git.
 type run struct {
-	dir      string   // the working directory
-	gitDir   string   // of dir, when git would not find the directory
-	index    string   // the index file; "" = the index of gitDir
-	config   []string // further settings
-	unasked  bool     // nobody has approved dir: no filter runs, and nothing is fetched
-	outlives bool     // the run goes on when its caller has gone, because half of its result is of no use
+	dir      string                            // the working directory
+	gitDir   string                            // of dir, when git would not find the directory
+	index    string                            // the index file; "" = the index of gitDir
+	config   []string                          // further settings
+	unasked  bool                              // nobody has approved dir: no filter runs, and nothing is fetched
+	outlives bool                              // the run goes on when its caller has gone, because half of its result is of no use
+	judge    func(foreign []git.Setting) error // may refuse the run because of the programs that only the repository names; nil = nothing does
 	in       []byte
 	read     func(io.Reader) error // reads stdout; nil = stdout is discarded
 }
@@ -38,7 +39,7 @@ type run struct {
 func (l *Library) command(ctx context.Context, r run, args ...string) git.Command {
 	c := git.Command{
 		Whose: git.Theirs, Environ: l.cfg.Environ(ctx), Dir: r.dir, GitDir: r.gitDir, Index: r.index, Config: slices.Concat(settings(), r.config),
-		Fetch: git.Safe, Args: args, In: r.in, Read: r.read,
+		Fetch: git.Safe, Judge: r.judge, Args: args, In: r.in, Read: r.read,
 	}
 	if r.gitDir != "" {
 		c.WorkTree = r.dir
@@ -78,6 +79,7 @@ func told(err error) error {
 		{"is already checked out at", ErrInUse},
 		{"is already used by worktree", ErrInUse},
 		{"a branch named", ErrTaken},
+		{"is not a valid branch name", ErrName},
 		{"cannot lock ref", ErrTaken},
 		{".lock': File exists", ErrLocked},
 		{"Permission denied", ErrUnwritable},

@@ -25,14 +25,19 @@ func (e *MissingFilterError) Error() string {
 	return fmt.Sprintf("%s is not installed, which %s has git run for files", e.Program, e.Setting)
 }
 
-// checksOut returns a [ProgramError] when a checkout would need a program that only the repository names. named is the setting because of
-// which nothing is fetched.
-func (l *Library) checksOut(ctx context.Context, at run) (named string, err error) {
+// checksOut returns a [ProgramError] when a checkout would need a program that only the repository names.
+func (l *Library) checksOut(ctx context.Context, at run) error {
 	list, err := git.Foreign(ctx, l.processes, l.command(ctx, at))
 	if err != nil {
-		return "", l.closedOr(err)
+		return l.closedOr(err)
 	}
-	for _, s := range list {
+	_, err = checksOut(list)
+	return err
+}
+
+// checksOut is [Library.checksOut] for settings that only the repository has. named is the setting because of which nothing is fetched.
+func checksOut(foreign []git.Setting) (named string, err error) {
+	for _, s := range foreign {
 		section, _, _ := strings.Cut(s.Key, ".")
 		switch {
 		case section == "filter" && !strings.HasSuffix(s.Key, ".clean"), section == "lfs":

@@ -19,7 +19,7 @@ func (l *Library) Restore(ctx context.Context, main, path string, k Kept) error 
 		return ErrNoRepository
 	}
 	at := run{dir: main, outlives: true}
-	if _, err := l.checksOut(ctx, at); err != nil {
+	if err := l.checksOut(ctx, at); err != nil {
 		return err
 	}
 	if k.Commit != "" {

@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -136,46 +137,70 @@ func plan(dir string) run { return run{dir: dir, unasked: true} }
 // Look finds the repository that contains a directory.
 func (l *Library) Look(ctx context.Context, dir string) (Place, error) {
 	at := plan(dir)
-	said, err := l.lines(ctx, at, "rev-parse", "--is-inside-work-tree", "--is-bare-repository")
+	const places, asked = 6, 8
+	said, err := l.lines(ctx, at, "rev-parse", "--path-format=absolute", "--is-inside-work-tree", "--is-bare-repository", "--git-common-dir", "--git-dir",
+		"--show-prefix", "--show-toplevel", "HEAD^{commit}", "--symbolic-full-name", "HEAD") // git ends at the first question without an answer
 	switch {
 	case failedWith(err, "not a git repository"):
 		return Place{}, ErrNoRepository
-	case err != nil:
-		return Place{}, err
-	case len(said) == 2 && said[0] == "false" && said[1] == "true":
+	case len(said) > 1 && said[0] == "false" && said[1] == "true":
 		return Place{}, ErrBare
-	case len(said) != 2 || said[0] != "true":
+	case len(said) > 1 && said[0] == "false":
 		return Place{}, ErrNoRepository // within .git
+	case err != nil && (!ended(err) || len(said) != places+1):
+		return Place{}, err
+	case len(said) != places+1 && (len(said) != asked || !hex.MatchString(said[places])):
+		return Place{}, fmt.Errorf("%w: it is too old, or a directory has a strange name", ErrGit)
 	}
-	const asked = 4
-	said, err = l.lines(ctx, at, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", "--git-dir", "--show-prefix")
+	p, err := l.placed(ctx, at, said)
 	if err != nil {
 		return Place{}, err
 	}
-	if len(said) == asked-1 {
-		said = append(said, "")
+	if len(said) != asked { // there is no commit, or a branch is called HEAD
+		return p, l.head(ctx, at, &p)
 	}
-	if len(said) != asked {
-		return Place{}, fmt.Errorf("%w: it is too old, or a directory has a strange name", ErrGit)
+	branch, is := strings.CutPrefix(said[places+1], "refs/heads/")
+	if p.Head = said[places]; is {
+		p.Branch = branch
 	}
-	p := Place{Top: filepath.FromSlash(said[0]), Prefix: filepath.Clean(filepath.FromSlash(said[3]))}
-	if said[3] == "" {
-		p.Prefix = ""
+	return p, nil
+}
+
+// placed returns the directories of a place, from what git has said of them.
+func (l *Library) placed(ctx context.Context, at run, said []string) (p Place, err error) {
+	common, gitDir, prefix := said[2], said[3], said[4]
+	if p.Top = filepath.FromSlash(said[5]); prefix != "" {
+		p.Prefix = filepath.Clean(filepath.FromSlash(prefix))
 	}
 	p.Main = p.Top
-	if said[1] != said[2] { // a linked worktree
+	if common != gitDir { // a linked worktree
 		if p.Main, err = l.main(ctx, at); err != nil {
 			return Place{}, err
 		}
 	}
-	above, err := l.say(ctx, at, "rev-parse", "--show-superproject-working-tree")
-	if err != nil {
-		return Place{}, err
-	}
-	if above != "" || strings.Contains(said[1], "/.git/modules/") {
+	if strings.Contains(common, "/.git/modules/") {
 		return Place{}, ErrSubmodule
 	}
-	return p, l.head(ctx, at, &p)
+	if !inAnother(p.Top) {
+		return p, nil
+	}
+	above, err := l.say(ctx, at, "rev-parse", "--show-superproject-working-tree")
+	if err == nil && above != "" {
+		err = ErrSubmodule
+	}
+	return p, err
+}
+
+// inAnother reports whether a worktree lies in a directory of another repository, which may have the worktree as a submodule.
+func inAnother(top string) bool {
+	for at := filepath.Dir(top); ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+		if filepath.Dir(at) == at {
+			return false
+		}
+	}
 }
 
 // main returns the first worktree of the repository.
@@ -228,17 +253,27 @@ func (p Place) Beside() string {
 
 // Has reports whether there is a branch of the name, or a branch that makes the name impossible.
 func (l *Library) Has(ctx context.Context, p Place, branch string) (bool, error) {
-	for name := branch; ; name = name[:strings.LastIndexByte(name, '/')] {
-		_, err := l.say(ctx, plan(p.Top), "show-ref", "--verify", "--quiet", "refs/heads/"+name)
-		switch {
-		case err == nil:
-			return true, nil
-		case !ended(err):
-			return false, err
-		case !strings.Contains(name, "/"):
-			return false, nil
-		}
+	args := []string{"for-each-ref", "--format=%(refname)"}
+	for name := branch; name != ""; name = name[:max(0, strings.LastIndexByte(name, '/'))] {
+		args = append(args, "refs/heads/"+name) // and all that begins with it and a slash
 	}
+	if foldsNames {
+		args = slices.Insert(args, 1, "--ignore-case")
+	}
+	said, err := l.lines(ctx, plan(p.Top), args...)
+	return slices.ContainsFunc(said, func(ref string) bool { return excludes(strings.TrimPrefix(ref, "refs/heads/"), branch) }), err
+}
+
+// foldsNames says that the file systems of the system take large and small letters of a name for the same, and so does git for branches, as
+// long as they are files.
+const foldsNames = runtime.GOOS == "windows" || runtime.GOOS == "darwin"
+
+// excludes reports whether no branch can have the name because of another branch: of the two, none may be a folder of the other.
+func excludes(other, name string) bool {
+	if foldsNames {
+		other, name = strings.ToLower(other), strings.ToLower(name)
+	}
+	return other == name || strings.HasPrefix(other, name+"/") || strings.HasPrefix(name, other+"/")
 }
 
 // Changed returns how many files of a worktree have uncommitted changes. The directory need not be approved, so no filter runs: a file
@@ -280,30 +315,32 @@ func (l *Library) Takes(ctx context.Context, p Place, path, branch string) error
 	return nil
 }
 
-// Make makes a worktree at path, which must be free, on a new branch that begins at p.Head. A failure leaves nothing behind.
+// Make makes a worktree at path, which must be free, on a new branch that begins at p.Head. A failure leaves nothing behind. Git itself refuses
+// a branch that is there; a caller that stores its intention asks [Library.Takes] or [Library.Has] before.
 func (l *Library) Make(ctx context.Context, p Place, path, branch string) error {
-	if err := l.Takes(ctx, p, path, branch); err != nil {
-		return err
+	if strings.HasPrefix(branch, "-") { // git would take it for an option
+		return ErrName
 	}
-	at := run{dir: p.Top, outlives: true}
-	named, err := l.checksOut(ctx, at)
-	if err != nil {
+	named, refused := "", false
+	at := run{dir: p.Top, outlives: true, judge: func(foreign []git.Setting) (err error) {
+		named, err = checksOut(foreign)
+		refused = err != nil
 		return err
-	}
+	}}
 	if err := makeFolder(p.Main, filepath.Dir(path)); err != nil {
 		return err
 	}
 	if err := mkdir(p.Main, path); err != nil {
 		return err
 	}
-	err = l.git(ctx, at, "worktree", "add", "--quiet", "--no-track", "-b", branch, "--", path, p.Head)
+	err := l.git(ctx, at, "worktree", "add", "--quiet", "--no-track", "-b", branch, "--", path, p.Head)
 	if err == nil {
 		return nil
 	}
 	err = told(err)
 	switch {
-	case errors.Is(err, ErrTaken):
-		branch = "" // somebody else has made the branch since
+	case refused, errors.Is(err, ErrName), errors.Is(err, ErrTaken):
+		branch = "" // git has made no branch: a branch of the name is somebody's
 	case named != "" && failedWith(err, "Could not reset index file"): // an object is missing
 		err = errors.Join(&ProgramError{Setting: named}, err)
 	}

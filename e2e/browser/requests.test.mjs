@@ -366,7 +366,7 @@ test("two conversations that ask at once are two rows, each answered in its own"
   const row = (title) => page.getByRole("option").filter({ hasText: title });
   for (const title of titles) await row(title).waitFor();
   assert.equal(await page.getByRole("option").count(), 2);
-  await app.sidebar.getByLabel("2 requests waiting").waitFor();
+  await app.sidebar.getByLabel("2 waiting for you").waitFor();
   await until("its number in the title", async () => /^\(2\)/.test(await page.title()));
 
   // The second is answered first: the other waits on, and the answer is in the conversation that asked.

@@ -59,6 +59,19 @@ test("a worktree from a chosen branch is set up before its first prompt", async 
   await row.getByLabel("Output of the set-up").getByText("the database does not answer").waitFor();
   await looks.at(page, "setup-failed");
   assert.equal(fs.readFileSync(path.join(session.cwd, ".env"), "utf8"), "KEY=1\n");
+
+  // Who is elsewhere sees it, too: in the list, and in the inbox, where it can be run again.
+  await page.keyboard.press("Control+n");
+  await row.waitFor({ state: "detached" });
+  const listed = app.sidebar.getByRole("treeitem", { name: /waiting for you/ });
+  await listed.waitFor();
+  await app.sidebar.getByText("Worktree set-up failed").waitFor();
+  await app.sidebar.getByLabel("1 waiting for you").click();
+  await page.getByRole("option", { name: /Worktree set-up failed/, selected: true }).waitFor();
+  await row.getByText("ended with 7").waitFor();
+  await row.getByRole("button", { name: "Go on without" }).waitFor();
+  await looks.at(page, "setup-inbox");
+  assert.match(await page.title(), /^\(1\) /);
   fs.writeFileSync(path.join(session.cwd, "ready"), "");
   await row.getByRole("button", { name: "Hide details" }).click();
   await row.getByRole("button", { name: "Show details" }).click();
@@ -72,9 +85,11 @@ test("a worktree from a chosen branch is set up before its first prompt", async 
     }
     return false;
   });
+  await page.getByText("Nothing is waiting for you").waitFor();
   await until("the first answer", async () => (await desk.session()).setup?.state === "done" && (await desk.session()).turn === undefined);
 
   // The commands.
+  await app.sidebar.getByRole("treeitem", { name: /markdown/i }).first().click();
   await app.sidebar.getByRole("treeitem", { selected: true }).click({ button: "right" });
   await page.getByRole("menuitem", { name: "Set-up and commands" }).click();
   await row.getByText("The worktree is set up").waitFor();

@@ -40,7 +40,7 @@ test("from the first start to a written file", async (t) => {
   await log.getByText("You wrote:").waitFor();
   await request.getByRole("figure", { name: `Changes to ${demoFile}` }).getByText("# Deskhand demo").waitFor();
   assert.match(await page.title(), /^\(1\) /);
-  await sidebar.getByLabel("1 request waiting").waitFor();
+  await sidebar.getByLabel("1 waiting for you").waitFor();
   await sidebar.getByRole("treeitem", { name: /waiting for you/ }).waitFor();
   assert.ok(await composer.evaluate((element) => element === document.activeElement), "the request took the focus");
   assert.ok(!fs.existsSync(path.join(desk.work, demoFile)), "written before it was allowed");

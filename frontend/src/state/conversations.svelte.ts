@@ -4,6 +4,7 @@ import type { QueuePatch, Session, SessionPage, SessionPatch } from '../api/reco
 import { Sessions } from './sessions';
 import { t } from '../strings/t';
 import { titleOf } from '../ui/format';
+import { heldBy } from '../ui/glyph';
 import type { Toasts } from './toasts.svelte';
 
 const pageSize = 200;
@@ -29,6 +30,8 @@ export class Conversations {
       a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0,
     ),
   );
+  /** The conversations whose agents are held by a set-up that has failed or was stopped, the last changed first. */
+  readonly held = $derived(this.ordered.filter((session) => heldBy(session) !== undefined));
   /** The branches of conversations, the oldest first. */
   readonly branches = $derived(
     this.ordered

@@ -2,6 +2,7 @@ import { SvelteMap } from 'svelte/reactivity';
 import type { Client } from '../api/client';
 import { asApiError } from '../api/errors';
 import type { Answer, Request } from '../api/records';
+import type { Conversations } from './conversations.svelte';
 import { forgetTyped, forgetTypedBut } from './drafts';
 import { late } from './late';
 import { t } from '../strings/t';
@@ -20,12 +21,16 @@ export class Inbox {
         a.createdAt < b.createdAt ? -1 : a.createdAt > b.createdAt ? 1 : a.id < b.id ? -1 : 1,
       ),
   );
+  /** How many things wait for the person: the requests, and the conversations that a set-up holds. */
+  readonly count = $derived.by(() => this.waiting.length + this.#conversations.held.length);
   readonly #client: Client;
   readonly #toasts: Toasts;
+  readonly #conversations: Conversations;
 
-  constructor(client: Client, toasts: Toasts) {
+  constructor(client: Client, toasts: Toasts, conversations: Conversations) {
     this.#client = client;
     this.#toasts = toasts;
+    this.#conversations = conversations;
   }
 
   waitingIn(session: string): Request[] {

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import { fakePage } from '../test/page';
-import { request } from '../test/records';
+import { request, session } from '../test/records';
 
 const page = fakePage();
 
@@ -11,6 +11,14 @@ test('requests wait in the inbox until somebody answers them anywhere', async ()
   expect(page.toasts.announcement).toBe('Needs approval: Edit app.ts');
   await page.tell('request.upsert', request({ status: 'answered', answeredBy: 'window' }), 3);
   expect(page.inbox.waiting).toEqual([]);
+});
+
+test('a set-up that holds an agent counts beside the requests', async () => {
+  await page.tell('request.upsert', request(), 2);
+  await page.tell('session.upsert', session({ setup: { state: 'failed', waiting: true } }), 3);
+  expect([page.inbox.count, page.conversations.held.length]).toEqual([2, 1]);
+  await page.tell('session.upsert', session({ setup: { state: 'without' } }), 4);
+  expect([page.inbox.count, page.conversations.held.length]).toEqual([1, 0]);
 });
 
 test('a request that is answered while a page with it is under way does not wait again', async () => {

@@ -3,6 +3,7 @@ import type { Session } from '../api/records';
 import { soundOf, tell, type Surroundings } from './sounds';
 
 const session = (more: Partial<Session>) => ({ id: 's', waiting: 0, updatedAt: 'then', ...more }) as Session;
+const setup: NonNullable<Session['setup']> = { state: 'failed', waiting: true };
 const turn = { id: 't' } as NonNullable<Session['turn']>;
 
 beforeEach(() => {
@@ -22,6 +23,9 @@ test.each([
   ['a request', session({ turn }), session({ turn, waiting: 1 }), 'waits'],
   ['a second request', session({ turn, waiting: 1 }), session({ turn, waiting: 2 }), 'waits'],
   ['the end of a turn', session({ turn }), session({}), 'ended'],
+  ['a set-up that fails', session({ turn }), session({ turn, setup }), 'waits'],
+  ['words beside a set-up that has failed', session({ turn, setup }), session({ turn, setup }), undefined],
+  ['a set-up that nobody waits for', session({}), session({ setup: { state: 'failed' } }), undefined],
   ['an answer', session({ turn, waiting: 1 }), session({ turn }), undefined],
   ['words of a turn', session({ turn }), session({ turn, updatedAt: 'now' }), undefined],
   ['the begin of a turn', session({}), session({ turn }), undefined],

@@ -1,5 +1,6 @@
 import type { Session } from '../api/records';
 import type { Sound } from '../shell/sound';
+import { heldBy } from '../ui/glyph';
 import { store } from '../ui/storage';
 
 export { play } from '../shell/sound';
@@ -26,7 +27,7 @@ const key = 'deskhand.sound';
 /** Returns what a change of a conversation is told by. */
 export function soundOf(before: Session | undefined, session: Session): Sound | undefined {
   if (!before) return undefined;
-  if (session.waiting > before.waiting) return 'waits';
+  if (session.waiting > before.waiting || (heldBy(session) && !heldBy(before))) return 'waits';
   return before.turn && !session.turn && session.waiting === 0 ? 'ended' : undefined;
 }
 
@@ -40,7 +41,8 @@ export function tell(sound: Sound, session: Session, around: Surroundings): void
   }
   setTimeout(() => {
     const now = around.now(session.id);
-    const lasts = sound === 'waits' ? (now?.waiting ?? 0) > 0 : now !== undefined && !now.turn;
+    const waits = now !== undefined && (now.waiting > 0 || heldBy(now) !== undefined);
+    const lasts = sound === 'waits' ? waits : now !== undefined && !now.turn;
     if (lasts) void alone(() => claim(what) && around.play(sound).catch(() => undefined));
   }, grace);
 }

@@ -31,8 +31,8 @@ export function compose(client: Client) {
   const comparisons = new Comparisons(client);
   const logins = new Logins(client);
   const overlay = new Overlay();
-  const inbox = new Inbox(client, toasts);
   const conversations = new Conversations(client, toasts, shows);
+  const inbox = new Inbox(client, toasts, conversations);
   const transcripts = new Transcripts(client, toasts, inbox, conversations, shows);
   const navigation = new Navigation(toasts, server, conversations, transcripts);
   const lifecycle = new Lifecycle(client, toasts, conversations, navigation);

@@ -381,8 +381,11 @@ export const en = {
 
   'imports.title': 'Import conversations',
 
-  'inbox.count.one': '{n} request waiting',
-  'inbox.count.other': '{n} requests waiting',
+  'held.failed': 'Worktree set-up failed',
+  'held.stopped': 'Worktree set-up stopped',
+
+  'inbox.count.one': '{n} waiting for you',
+  'inbox.count.other': '{n} waiting for you',
   'inbox.title': 'Inbox',
 
   'late.answered': 'Too late: this was answered {surface}.',

@@ -8,7 +8,7 @@ test('parameters are filled in, and what is missing stays visible', () => {
 });
 
 test('counted texts have their form', () => {
-  expect([tn('inbox.count', 1), tn('inbox.count', 2)]).toEqual(['1 request waiting', '2 requests waiting']);
+  expect([tn('inbox.count', 1), tn('inbox.count', 2)]).toEqual(['1 waiting for you', '2 waiting for you']);
 });
 
 test('codes from outside are looked up, and only in the catalogue', () => {

@@ -3,8 +3,13 @@ import type { Exit, Session } from '../api/records';
 /** The state of a session as its glyph shows it. */
 export type Status = 'running' | 'waiting' | 'queued' | 'idle' | 'unseen' | 'failed' | 'gone' | 'asleep';
 
+/** Returns the end of a set-up that holds the start of an agent, until the person says how it goes on; undefined when none does. */
+export function heldBy({ setup }: Session): 'failed' | 'stopped' | undefined {
+  return setup?.waiting && (setup.state === 'failed' || setup.state === 'stopped') ? setup.state : undefined;
+}
+
 export function statusOf(session: Session): Status {
-  if (session.waiting > 0) return 'waiting';
+  if (session.waiting > 0 || heldBy(session)) return 'waiting';
   switch (session.phase) {
     case 'starting':
     case 'replaying':
