@@ -204,7 +204,7 @@ test("long answers are unfolded, and a comparison is ungrouped by the keyboard",
   const looks = new Looks();
   const { id } = await desk.api("POST", "/client/comparisons", { cwd: desk.work, message: "markdown", members: [{ agent: "mock" }, { agent: "mock" }] });
   const row = app.sidebar.getByRole("treeitem", { level: 2 });
-  await row.focus();
+  await app.sidebar.getByRole("treeitem", { name: "markdown, 2 agents" }).focus(); // once the page knows of both
   await page.keyboard.press("Enter");
   const first = column(page, "Demo agent");
   await first.getByText("Done", { exact: true }).waitFor();

@@ -173,6 +173,17 @@ test.each([
   expect(toasts.list).toHaveLength(1);
 });
 
+test('a member whose conversation was deleted is gone', async () => {
+  const board = boardOf('c');
+  const members = comparison.members.slice(0, 1);
+  answer = () => ({ ...results([]), members });
+  await board.load();
+  expect(comparisons.byId.get('c')?.members).toEqual(members);
+  const put = vi.spyOn(comparisons, 'put');
+  await board.load();
+  expect(put).not.toHaveBeenCalled(); // otherwise each read would ask for the next one
+});
+
 test('what could not be removed after one was taken is told', async () => {
   const board = boardOf('c');
   await board.load();

@@ -85,9 +85,13 @@ class Board {
     this.#again = false;
   }
 
-  /** Takes new results. Files that are no longer changed are no longer chosen. */
+  /** Takes new results. Files that are no longer changed are no longer chosen, and members whose conversations were deleted are gone. */
   #put(results: ComparisonResults): void {
     this.results = results;
+    const { message: _message, results: _results, test: _test, ...comparison } = results;
+    const known = comparisons.byId.get(this.id);
+    if (known && JSON.stringify(known.members) !== JSON.stringify(comparison.members))
+      comparisons.put(comparison);
     const { chosen } = this;
     if (!chosen) return;
     const files = this.of(chosen.from)?.files ?? [];
