@@ -48,6 +48,9 @@ test("one prompt goes to two agents, and what one of them has made is taken", as
   await first.getByText("Allow once").waitFor();
   await second.getByText("Allow once").waitFor();
   await looks.at(page, "compare-asks");
+  await page.setViewportSize({ width: 720, height: 480 });
+  await looks.at(page, "compare-asks-720");
+  await page.setViewportSize({ width: 1440, height: 900 });
   const [comparison] = (await desk.api("GET", "/client/comparisons")).items;
   assert.equal(comparison.base, "main");
   const [a, b] = await Promise.all(comparison.members.map(async ({ session }) => desk.api("GET", `/client/sessions/${session}`)));
@@ -138,6 +141,7 @@ test("one prompt goes to two agents, and what one of them has made is taken", as
   assert.equal(git("show", `refs/deskhand/kept/${b.id}:discount.go`), "package price\n\nfunc discount(sum int) int { return sum / 10 }");
   assert.ok((await desk.api("GET", `/client/sessions/${b.id}`)).archivedAt);
   await until("an ordinary row", async () => (await app.sidebar.getByRole("treeitem", { level: 3 }).count()) === 0);
+  for (const one of await app.button("Dismiss").all()) await one.click();
   await looks.at(page, "compare-taken");
 
   // Back to the comparison, from the head of the conversation.
@@ -188,7 +192,7 @@ test("agents with models of their own, one that fails, and one that is taken whi
   assert.equal(await dialog.getByText("It still works, and is stopped.").count(), 2);
   await looks.at(page, "compare-take-working");
   await app.button("Take Demo agent", dialog).click();
-  await page.getByText("Demo agent is taken. The 3 other worktrees are removed").waitFor();
+  await page.getByText("Demo agent is taken. What the others have not committed is kept.").waitFor();
   await app.log.waitFor();
   const [comparison] = (await desk.api("GET", "/client/comparisons")).items;
   for (const { session } of comparison.members.slice(1)) {

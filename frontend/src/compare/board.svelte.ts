@@ -155,8 +155,7 @@ class Board {
         const text = t('compare.taken.left', { name: left.name, why: problemText(left) });
         toasts.show({ text, tone: 'danger' });
       } else {
-        const text = tn('compare.take.done', taken.members.length - 1, { name: this.nameOf(session) });
-        toasts.show({ text, tone: 'info' });
+        toasts.show({ text: t('compare.take.done', { name: this.nameOf(session) }), tone: 'info' });
       }
       return left === undefined;
     } finally {

@@ -70,10 +70,7 @@ export const compare = {
     'The other agent is stopped, its worktree is removed, and its conversation is archived.',
   'compare.take.about.other':
     'The {n} other agents are stopped, their worktrees are removed, and their conversations are archived.',
-  'compare.take.done.one':
-    '{name} is taken. The other worktree is removed, and what was not committed there is kept.',
-  'compare.take.done.other':
-    '{name} is taken. The {n} other worktrees are removed, and what was not committed there is kept.',
+  'compare.take.done': '{name} is taken. What the others have not committed is kept.',
   'compare.take.file': 'Take into {name}',
   'compare.take.file.of': 'Take into {name}: {path} of {from}',
   'compare.take.files.one': 'Take {n} file into {name}',
