@@ -54,13 +54,20 @@ type ComparisonRemoved struct {
 
 // Member is an agent of a comparison.
 type Member struct {
-	Session string `json:"session" doc:"Id of its session"`
-	Name    string `json:"name" doc:"Name of the agent; of several with the same agent, with the model or a number"`
-	Agent   string `json:"agent"`
-	Model   string `json:"model,omitempty" doc:"Model that was asked for"`
-	Mode    string `json:"mode,omitempty" doc:"Mode that was asked for"`
-	Begun   bool   `json:"begun" doc:"false: there is no session, see problem"`
-	Problem string `json:"problem,omitempty" doc:"Why the session could not be made, or why what is left of a member that was not taken could not be removed"`
+	Session string   `json:"session" doc:"Id of its session"`
+	Name    string   `json:"name" doc:"Name of the agent; of several with the same agent, with the model or a number"`
+	Agent   string   `json:"agent"`
+	Model   string   `json:"model,omitempty" doc:"Model that was asked for"`
+	Mode    string   `json:"mode,omitempty" doc:"Mode that was asked for"`
+	Begun   bool     `json:"begun" doc:"false: there is no session, see problem"`
+	Problem string   `json:"problem,omitempty" doc:"Why the session could not be made, or why what is left of a member that was not taken could not be removed"`
+	Refused *Refusal `json:"refused,omitempty" doc:"Of the problem; absent where it is no refusal"`
+}
+
+// Refusal is what a surface says a refusal in its own words by.
+type Refusal struct {
+	Code   string            `json:"code"`
+	Params map[string]string `json:"params,omitempty"`
 }
 
 // MemberResult is what a member has made of the prompt, as far as it has come.
@@ -72,6 +79,7 @@ type MemberResult struct {
 	Added   int                   `json:"added" doc:"Number of lines, in all files"`
 	Removed int                   `json:"removed" doc:"Number of lines, in all files"`
 	Problem string                `json:"problem,omitempty" doc:"Why the files are not known, such as a worktree that was removed"`
+	Refused *Refusal              `json:"refused,omitempty" doc:"Of the problem"`
 	Turns   int                   `json:"turns"`
 	Stopped string                `json:"stopReason,omitempty" doc:"Of the newest turn, as of a turn; absent while it runs"`
 	Error   *transcript.TurnError `json:"error,omitempty" doc:"Of the newest turn"`

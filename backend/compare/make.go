@@ -84,9 +84,9 @@ func (l *Library) begin(ctx context.Context, r *row, m *Member, message string) 
 		ID: m.Session, Agent: m.Agent, Model: m.Model, Mode: m.Mode, Cwd: r.Cwd, Labels: r.Labels, Message: message, Attachments: r.Attachments,
 		Worktree: true, Base: r.Base, Commit: r.Commit, Purpose: m.Agent + " " + message,
 	})
-	m.Begun, m.Problem = err == nil, ""
+	m.Begun, m.Problem, m.Refused = err == nil, "", nil
 	if err != nil {
-		m.Problem = l.deps.Clean(err.Error())
+		m.Problem, m.Refused = l.problem(err)
 		l.deps.Logger.Warn("a member of a comparison could not begin", "agent", m.Agent, "error", err)
 	}
 	return err

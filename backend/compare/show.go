@@ -168,7 +168,8 @@ func (l *Library) result(ctx context.Context, r *row, m Member) (v MemberResult,
 	}
 	files, err := l.deps.Sessions.Landing().Since(ctx, m.Session, r.Commit)
 	if refused(err) {
-		v.Problem, err = err.Error(), nil
+		v.Problem, v.Refused = l.problem(err)
+		err = nil
 	}
 	for _, f := range files {
 		v.Added, v.Removed = v.Added+f.Added, v.Removed+f.Removed
@@ -177,6 +178,19 @@ func (l *Library) result(ctx context.Context, r *row, m Member) (v MemberResult,
 		v.Files = files
 	}
 	return v, err
+}
+
+// problem returns what a record says of an error.
+func (l *Library) problem(err error) (string, *Refusal) {
+	refused, is := errors.AsType[*refusal.Error](err)
+	if !is {
+		return l.deps.Clean(err.Error()), nil
+	}
+	params := make(map[string]string, len(refused.Params))
+	for name, value := range refused.Params {
+		params[name] = l.deps.Clean(value)
+	}
+	return l.deps.Clean(err.Error()), &Refusal{Code: refused.Code, Params: params}
 }
 
 func refused(err error) bool {

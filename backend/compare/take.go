@@ -38,9 +38,9 @@ func (l *Library) Take(ctx context.Context, id, member string) (Comparison, erro
 		if m.Session == member {
 			continue
 		}
-		m.Problem = ""
+		m.Problem, m.Refused = "", nil
 		if err := l.leave(ctx, m.Session); err != nil {
-			m.Problem = l.deps.Clean(err.Error())
+			m.Problem, m.Refused = l.problem(err)
 			l.deps.Logger.Warn("what is left of a member of a comparison could not be removed", "session", m.Session, "error", err)
 		}
 	}

@@ -9,8 +9,9 @@ import { App, Looks } from "./app.mjs";
 import { Desk, until } from "./desk.mjs";
 
 /** A desk whose directory is a repository with a project, and the start screen. */
-async function open(t) {
+async function open(t, { agents } = {}) {
   const desk = Desk.make(t);
+  if (agents) desk.agents(agents(desk));
   const git = (...args) => execFileSync("git", ["-C", desk.work, ...args], { encoding: "utf8", env: { ...process.env, HOME: desk.home, GIT_CONFIG_NOSYSTEM: "1" } }).trimEnd();
   git("init", "-q", "-b", "main");
   fs.writeFileSync(path.join(desk.home, ".gitconfig"), "[user]\n\tname = Ada\n\temail = ada@example.org\n");
@@ -47,6 +48,9 @@ test("one prompt goes to two agents, and what one of them has made is taken", as
   await first.getByText("Allow once").waitFor();
   await second.getByText("Allow once").waitFor();
   await looks.at(page, "compare-asks");
+  await page.setViewportSize({ width: 720, height: 480 });
+  await looks.at(page, "compare-asks-720");
+  await page.setViewportSize({ width: 1440, height: 900 });
   const [comparison] = (await desk.api("GET", "/client/comparisons")).items;
   assert.equal(comparison.base, "main");
   const [a, b] = await Promise.all(comparison.members.map(async ({ session }) => desk.api("GET", `/client/sessions/${session}`)));
@@ -137,6 +141,7 @@ test("one prompt goes to two agents, and what one of them has made is taken", as
   assert.equal(git("show", `refs/deskhand/kept/${b.id}:discount.go`), "package price\n\nfunc discount(sum int) int { return sum / 10 }");
   assert.ok((await desk.api("GET", `/client/sessions/${b.id}`)).archivedAt);
   await until("an ordinary row", async () => (await app.sidebar.getByRole("treeitem", { level: 3 }).count()) === 0);
+  for (const one of await app.button("Dismiss").all()) await one.click();
   await looks.at(page, "compare-taken");
 
   // Back to the comparison, from the head of the conversation.
@@ -144,5 +149,82 @@ test("one prompt goes to two agents, and what one of them has made is taken", as
   await first.getByText("Taken", { exact: true }).waitFor();
   await second.getByText("Not taken.").waitFor();
   await looks.at(page, "compare-over");
+  looks.done();
+});
+
+test("agents with models of their own, one that fails, and one that is taken while the others work", async (t) => {
+  const { desk, app, page } = await open(t, { agents: (desk) => [{ id: "broken", name: "Broken", command: desk.script("broken", "#!/bin/sh\necho no account >&2\nexit 3\n") }] });
+  const looks = new Looks();
+  await app.write("markdown", { agent: "Demo agent" }); // from here on it is known which models there are
+  await app.footers.getByText("Done", { exact: true }).first().waitFor();
+  await app.button("New conversation").click();
+
+  await app.choose("Agent", /^Demo agent/);
+  for (const n of [2, 3]) await app.button(n === 2 ? "Compare with another agent" : "Add another agent").click();
+  await app.choose("Agent 3", /^Broken/);
+  await app.choose("Agent 2", /^Demo agent/);
+  await app.choose("Model of agent 2", /^Demo Small/);
+  await app.composer.fill("slow\n\nTell me about the price, in as many words as you like.");
+  await page.reload(); // nothing of it is lost before it is sent
+  await app.button("New conversation").click();
+  await page.getByRole("button", { name: "Model of agent 2: Demo Small" }).waitFor();
+  await looks.at(page, "compare-start-three");
+  await app.button("Send to 3 agents").click();
+  const [first, small, broken] = ["Demo agent", "Demo agent · demo-small", "Broken"].map((name) => column(page, name));
+  await broken.getByText("Failed", { exact: true }).waitFor();
+  for (const one of [first, small]) await one.getByText("Working", { exact: true }).waitFor();
+  await app.button("Show the prompt").click();
+  await page.getByText("in as many words as you like").last().waitFor();
+  await looks.at(page, "compare-working");
+  await app.button("Add agent").click();
+  await page.getByRole("menuitem", { name: /^Demo agent/ }).click();
+  await column(page, "Demo agent 2").getByText("Working", { exact: true }).waitFor();
+  await looks.at(page, "compare-four");
+  for (const [width, height] of [[1024, 700], [720, 480]]) {
+    await page.setViewportSize({ width, height });
+    await looks.at(page, `compare-four-${width}`);
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+
+  await app.button("Take this one: Demo agent").click();
+  const dialog = page.getByRole("dialog", { name: "Take Demo agent?" });
+  await dialog.getByText("Everything in it is committed.").nth(2).waitFor();
+  assert.equal(await dialog.getByText("It still works, and is stopped.").count(), 2);
+  await looks.at(page, "compare-take-working");
+  await app.button("Take Demo agent", dialog).click();
+  await page.getByText("Demo agent is taken. What the others have not committed is kept.").waitFor();
+  await app.log.waitFor();
+  const [comparison] = (await desk.api("GET", "/client/comparisons")).items;
+  for (const { session } of comparison.members.slice(1)) {
+    const { worktree, archivedAt, turn } = await desk.api("GET", `/client/sessions/${session}`);
+    assert.deepEqual([worktree.state, archivedAt !== undefined, turn], ["removed", true, undefined]);
+  }
+  assert.ok((await desk.api("GET", `/client/sessions/${comparison.taken}`)).turn, "the agent that was taken works on");
+  looks.done();
+});
+
+test("long answers are unfolded, and a comparison is ungrouped by the keyboard", async (t) => {
+  const { desk, app, page } = await open(t);
+  const looks = new Looks();
+  const { id } = await desk.api("POST", "/client/comparisons", { cwd: desk.work, message: "markdown", members: [{ agent: "mock" }, { agent: "mock" }] });
+  const row = app.sidebar.getByRole("treeitem", { level: 2 });
+  await app.sidebar.getByRole("treeitem", { name: "markdown, 2 agents" }).focus(); // once the page knows of both
+  await page.keyboard.press("Enter");
+  const first = column(page, "Demo agent");
+  await first.getByText("Done", { exact: true }).waitFor();
+  await first.getByRole("button", { name: "Show all" }).click();
+  await first.getByRole("button", { name: "Show less" }).waitFor();
+  await looks.at(page, "compare-long");
+  await first.getByRole("button", { name: "Show less" }).click();
+  await looks.at(page, "compare-clamped");
+  await until("what was looked at to be read", async () => (await desk.api("GET", "/client/sessions")).items.every(({ unread }) => !unread));
+
+  await row.focus();
+  await page.keyboard.press("Shift+F10");
+  await page.getByRole("menuitem", { name: "Ungroup" }).click();
+  await page.getByText("Ungrouped. The conversations stay.").waitFor();
+  await until("two rows", async () => (await row.count()) === 2);
+  await app.log.waitFor();
+  assert.equal((await desk.call("GET", `/client/comparisons/${id}`)).status, 404);
   looks.done();
 });

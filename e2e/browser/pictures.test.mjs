@@ -7,7 +7,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { images, scenes } from "./camera.mjs";
 import { until } from "./desk.mjs";
-import { begin, fleet, openLighthouse, scene, show, waiting } from "./scenes.mjs";
+import { begin, commit, fleet, openLighthouse, scene, show, waiting } from "./scenes.mjs";
 
 const docs = path.join(images, "..");
 
@@ -23,6 +23,41 @@ scene("the first start", async (t) => {
   await app.button("New worktree").click();
   await page.getByRole("button", { name: "New worktree", pressed: true }).waitFor();
   await camera.take(page, "worktree", { manual: true });
+});
+
+scene("several agents", async (t) => {
+  const { desk, app, page, camera } = await openLighthouse(t, {
+    ready: (desk) => {
+      fs.mkdirSync(path.join(desk.work, ".deskhand"));
+      fs.writeFileSync(path.join(desk.work, ".deskhand", "project.json"), JSON.stringify({ test: "grep -q TestStorm lamp_test.go" }));
+      commit(desk.work, "Say how it is tested");
+    },
+  });
+  const message = "The lamp turns too fast in a storm. Find out why, and mend it.";
+  const { members } = await desk.api("POST", "/client/comparisons", { cwd: desk.work, message, members: [{ agent: "keeper" }, { agent: "keeper" }] });
+  const [, second] = await Promise.all(members.map(({ session }) => until("the answer", async () => {
+    const one = await desk.api("GET", `/client/sessions/${session}`);
+    return !one.turn && one.usage && one;
+  })));
+  const lamp = path.join(second.cwd, "lamp.go");
+  fs.writeFileSync(lamp, fs.readFileSync(lamp, "utf8").replace("l.wind >= Gale", "l.wind >= 9"));
+  fs.rmSync(path.join(second.cwd, "lamp_test.go"));
+  await app.sidebar.getByRole("treeitem", { name: /2 agents/ }).click();
+  await app.button("Run tests").click();
+  await app.button("Approve and run").click();
+  await page.getByText("Tests passed").waitFor();
+  await page.getByText("Tests failed with 2").waitFor();
+  const files = page.getByRole("region", { name: "Files" });
+  await files.getByRole("button", { name: "lamp.go" }).click();
+  await files.locator(".tok-keyword").nth(4).waitFor();
+  await camera.take(page, "compare", {
+    manual: true, says: files,
+    last: () => page.getByRole("main").evaluate((main) => {
+      const walk = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+      for (let node = walk.nextNode(); node; node = walk.nextNode())
+        if (!node.parentElement.closest(".markdown, figure")) node.data = node.data.replace(/^\d+(\.\d+)? s$/, "1.2 s").replace(/^(From main, )[0-9a-f]{8}/, "$11a2b3c4d");
+    }),
+  });
 });
 
 scene("a conversation, and what stands beside it", async (t) => {

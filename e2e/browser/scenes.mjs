@@ -11,6 +11,12 @@ import { scriptedAgent, writeProject } from "./scriptedagent.mjs";
 export const viewport = { width: 1440, height: 900 };
 const git = (cwd, ...args) => execFileSync("git", ["-C", cwd, "-c", "user.name=You", "-c", "user.email=you@example.org", ...args], { stdio: "ignore" });
 
+/** Commits everything in a directory. */
+export function commit(directory, subject) {
+  git(directory, "add", ".");
+  git(directory, "commit", "-q", "-m", subject);
+}
+
 /** Registers a scene as a test. A scene that is no picture of the manual runs only with DESKHAND_PICTURES=all. */
 export const scene = (name, act, { manual = true } = {}) => test(`scene: ${name}`, { skip: !manual && wanted !== "all" }, act);
 export const wide = { manual: false };
@@ -21,8 +27,7 @@ export async function openLighthouse(t, { agents = [], env = {}, ready = () => {
   desk.work = path.join(desk.home, "lighthouse");
   writeProject(desk.work);
   git(desk.work, "init", "-q", "-b", "main");
-  git(desk.work, "add", ".");
-  git(desk.work, "commit", "-q", "-m", "The lamp");
+  commit(desk.work, "The lamp");
   desk.agents([scriptedAgent(desk), ...agents]);
   await ready(desk);
   await desk.start();

@@ -4054,6 +4054,8 @@ export interface components {
             name: string;
             /** @description Why the session could not be made, or why what is left of a member that was not taken could not be removed */
             problem?: string;
+            /** @description Of the problem; absent where it is no refusal */
+            refused?: components["schemas"]["Refusal"];
             /** @description Id of its session */
             session: string;
         };
@@ -4075,6 +4077,8 @@ export interface components {
             name: string;
             /** @description Why the files are not known, such as a worktree that was removed */
             problem?: string;
+            /** @description Of the problem */
+            refused?: components["schemas"]["Refusal"];
             /**
              * Format: int64
              * @description Number of lines, in all files
@@ -4753,6 +4757,12 @@ export interface components {
             skillDirs?: string[];
             /** @description The agent gets the paths of attachments as text, whatever content the agent announces */
             textOnly?: boolean;
+        };
+        Refusal: {
+            code: string;
+            params?: {
+                [key: string]: string;
+            };
         };
         RelinkWorkspaceRequest: {
             /** @description Absolute path of an existing directory */

@@ -5,12 +5,18 @@ import { tellLeft } from '../changes/review.svelte';
 import { client, comparisons, toasts } from '../state/state';
 import '../strings/changes';
 import '../strings/compare';
+import '../strings/landing';
+import '../strings/worktree';
 import { t, tn } from '../strings/t';
+import { problemText } from './member';
 import { takenPaths } from './table';
 
 // What the members of a comparison have made, and what a person does with that. The shown file and the chosen files outlive the screen.
 
-/** The least time in milliseconds between the end of a read and the next one: each goes through all worktrees. */
+/**
+ * The least time in milliseconds between the end of a read and the next one. Each read goes through all worktrees, so slow reads are rarer: they
+ * take a quarter of the time at most.
+ */
 const pace = 1_000;
 
 /** The files of one member that are to be taken into another one. */
@@ -31,6 +37,7 @@ class Board {
   chosen = $state.raw<Chosen>();
   running = $state<Work>();
   #readAt = -Infinity;
+  #took = 0;
   #reading = false;
   #again = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -46,7 +53,7 @@ class Board {
       this.#again = true;
       return;
     }
-    const wait = this.#readAt + pace - performance.now();
+    const wait = this.#readAt + Math.max(pace, 3 * this.#took) - performance.now();
     if (wait <= 0) void this.load();
     else
       this.#timer = setTimeout(() => {
@@ -58,6 +65,7 @@ class Board {
   async load(): Promise<void> {
     this.#reading = true;
     this.#again = false;
+    const began = performance.now();
     try {
       this.#put(await client.call('GET /client/comparisons/{id}', { path: { id: this.id } }));
       this.error = undefined;
@@ -66,6 +74,7 @@ class Board {
     }
     this.#reading = false;
     this.#readAt = performance.now();
+    this.#took = this.#readAt - began;
     if (this.#again) this.refresh();
   }
 
@@ -76,9 +85,13 @@ class Board {
     this.#again = false;
   }
 
-  /** Takes new results. Files that are no longer changed are no longer chosen. */
+  /** Takes new results. Files that are no longer changed are no longer chosen, and members whose conversations were deleted are gone. */
   #put(results: ComparisonResults): void {
     this.results = results;
+    const { message: _message, results: _results, test: _test, ...comparison } = results;
+    const known = comparisons.byId.get(this.id);
+    if (known && JSON.stringify(known.members) !== JSON.stringify(comparison.members))
+      comparisons.put(comparison);
     const { chosen } = this;
     if (!chosen) return;
     const files = this.of(chosen.from)?.files ?? [];
@@ -139,11 +152,10 @@ class Board {
       comparisons.put(taken);
       const left = taken.members.find((one) => one.session !== session && one.problem);
       if (left) {
-        const text = t('compare.taken.left', { name: left.name, why: left.problem ?? '' });
+        const text = t('compare.taken.left', { name: left.name, why: problemText(left) });
         toasts.show({ text, tone: 'danger' });
       } else {
-        const text = tn('compare.take.done', taken.members.length - 1, { name: this.nameOf(session) });
-        toasts.show({ text, tone: 'info' });
+        toasts.show({ text: t('compare.take.done', { name: this.nameOf(session) }), tone: 'info' });
       }
       return left === undefined;
     } finally {

@@ -1,5 +1,7 @@
-import type { MemberResult, Session } from '../api/records';
+import { ApiError } from '../api/errors';
+import type { Comparison, Exit, MemberResult, Session } from '../api/records';
 import { lookup, t } from '../strings/t';
+import { errorText } from '../ui/format';
 import type { Status } from '../ui/glyph';
 import { statusOf } from '../ui/glyph';
 
@@ -10,6 +12,14 @@ interface MemberState {
   /** What the member does, or why it has failed. */
   detail?: string;
   status: Status;
+}
+
+/** Returns the text of a problem of a member, or of its files. */
+export function problemText({
+  problem = '',
+  refused,
+}: Pick<Comparison['members'][number], 'problem' | 'refused'>): string {
+  return refused ? errorText(new ApiError(refused.code, refused.params, 409, problem)) : problem;
 }
 
 const failures = ['error', 'agent_exited', 'refusal'];
@@ -42,22 +52,29 @@ export function stateOf(
   return ended(session, result);
 }
 
+/** Returns the text that says how an agent ended, or why it did not start. */
+function exitText({ problem, params, code, signal }: Exit, agent: string): string | undefined {
+  const known =
+    problem === 'agent.exited' ? undefined : lookup(`exit.${problem ?? ''}`, { ...params, agent });
+  if (known) return known;
+  if (signal) return t('exit.signal', { agent, signal });
+  return code === undefined ? undefined : t('exit.code', { agent, code });
+}
+
 function ended(
   { exit, agentName }: Session,
   { stopReason, error, turns }: Pick<MemberResult, 'stopReason' | 'error' | 'turns'>,
 ): MemberState {
-  const why = error?.message ?? (stopReason && lookup(`stop.${stopReason}`, { agent: agentName }));
+  const why =
+    (exit && exitText(exit, agentName)) ??
+    error?.message ??
+    (stopReason && lookup(`stop.${stopReason}`, { agent: agentName }));
   const detail = why ? { detail: why } : {};
   if (stopReason && failures.includes(stopReason))
     return { words: t('compare.state.failed'), ...detail, status: 'failed' };
-  if (turns === 0 && exit)
-    return {
-      words: t('compare.state.failed'),
-      detail: lookup(`exit.${exit.problem ?? 'unknown'}`, { ...exit.params, agent: agentName }) ?? '',
-      status: 'failed',
-    };
+  if (turns === 0 && exit) return { words: t('compare.state.failed'), ...detail, status: 'failed' };
   if (turns === 0) return { words: t('compare.state.none'), status: 'idle' };
   if (stopReason && stopReason !== 'end_turn')
     return { words: t('compare.state.stopped'), ...detail, status: 'idle' };
-  return { words: t('compare.state.done'), status: 'unseen' };
+  return { words: t('compare.state.done'), status: 'idle' };
 }

@@ -1,6 +1,6 @@
 import { flushSync, mount, tick, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
-import { conversations, lifecycle, navigation } from '../state/state';
+import { comparisons, conversations, lifecycle, navigation } from '../state/state';
 import { session } from '../test/records';
 import Sidebar from './Sidebar.svelte';
 
@@ -205,5 +205,69 @@ test('a session that works has a line with what it does, which the keys pass ove
   await press('ArrowDown', 's1');
   await press('ArrowUp', 's0');
   await press('End', 's1');
+  void unmount(bar);
+});
+
+test('the members of a comparison are one row, which keys open and close, and which stays as the person left it', async () => {
+  const members = ['s1', 's2'].map((id, n) => ({
+    session: id,
+    agent: 'mock',
+    name: `Demo agent ${n + 1}`,
+    begun: true,
+  }));
+  const comparison = {
+    id: 'c1',
+    title: 'Fix login',
+    cwd: '/home/ada/app',
+    repository: '/home/ada/app',
+    commit: 'abc',
+    createdAt: '2026-11-21T14:00:00.000Z',
+    members,
+  };
+  for (const { session: id } of members) conversations.sessions.set(id, session({ id }));
+  comparisons.put(comparison);
+  navigation.view = { name: 'new' };
+  const bar = show();
+  const keys = () =>
+    [...document.querySelectorAll<HTMLElement>('[role=treeitem]')].map((one) => one.dataset['key']);
+  const names = () => [...document.querySelectorAll('[aria-level="3"]')].map((one) => one.textContent.trim());
+  const closed = ['group:w1', 'compare:c1'];
+  const open = [...closed, 's1', 's2'];
+  await vi.waitFor(() => expect(keys()).toEqual(closed));
+  const press = async (key: string, there: string) => {
+    document.activeElement?.dispatchEvent(
+      new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }),
+    );
+    flushSync();
+    await vi.waitFor(() => expect((document.activeElement as HTMLElement).dataset['key']).toBe(there));
+  };
+  document.querySelector<HTMLElement>('[data-key="compare:c1"]')?.focus();
+  await press('ArrowRight', 'compare:c1');
+  expect(keys()).toEqual(open);
+  expect(names()).toEqual(['Demo agent 1', 'Demo agent 2']);
+  await press('ArrowRight', 's1');
+  await press('ArrowLeft', 'compare:c1');
+  await press('ArrowLeft', 'compare:c1');
+  expect(keys()).toEqual(closed);
+  await press('ArrowLeft', 'group:w1');
+
+  // A member that is opened from elsewhere is listed, once.
+  navigation.view = { name: 'session', id: 's2' };
+  flushSync();
+  expect(keys()).toEqual(open);
+  document.querySelector<HTMLElement>('.fold')?.click();
+  flushSync();
+  comparisons.put({ ...comparison, title: 'Another' });
+  flushSync();
+  expect(keys()).toEqual(closed);
+
+  document.querySelector<HTMLElement>('[data-key="compare:c1"]')?.click();
+  flushSync();
+  expect(navigation.view).toEqual({ name: 'compare', id: 'c1' });
+  conversations.sessions.delete('s2'); // archived
+  flushSync();
+  expect(keys()).toEqual(['group:w1', 's1']);
+  navigation.view = { name: 'new' };
+  comparisons.byId.clear();
   void unmount(bar);
 });

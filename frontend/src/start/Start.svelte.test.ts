@@ -1,11 +1,13 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
+import { here } from '../api/places';
 import type { Hello, WorktreePlan } from '../api/records';
 import { emptyBook } from '../state/agents';
 import {
   catalogue,
   client,
+  comparisons,
   conversations,
   logins,
   navigation,
@@ -367,4 +369,114 @@ test('a worktree that the settings want is not asked for where none is possible'
   enter();
   await soon(() => expect(begun).toHaveBeenCalledTimes(1));
   expect(body()).toEqual({ agent: 'claude', cwd: '/home/ada/app', message: 'Fix it' });
+});
+
+// Several agents.
+
+const add = () => {
+  const plus = document.querySelector<HTMLButtonElement>(
+    'button[aria-label="Compare with another agent"], button[aria-label="Add another agent"]',
+  );
+  plus?.click();
+  flushSync();
+  return plus !== null;
+};
+const sending = () => document.querySelector('button.accent')?.textContent.trim();
+
+test('a message goes to several agents, each in a worktree, once they are chosen', async () => {
+  catalogue.book = {
+    ...emptyBook,
+    listed: [claude, agent({ id: 'codex', name: 'Codex', state: 'ready' }), demo],
+  };
+  const made = {
+    id: 'c1',
+    title: 'Fix it',
+    cwd: '/home/ada/app',
+    repository: '/home/ada/app',
+    commit: 'abc',
+    createdAt: '2026-11-21T14:00:00.000Z',
+    members: [{ session: 's1', agent: 'claude', name: 'Claude', begun: true }],
+  };
+  const bodies: unknown[] = [];
+  let fails = true;
+  answering(client, (method, address, { body }) => {
+    if (address.startsWith('/client/worktrees/plan')) return plan;
+    if (method !== 'POST' || address !== '/client/comparisons') throw new ApiError('network');
+    bodies.push(body);
+    if (fails) throw new ApiError('compare.full', { most: '4' });
+    return made;
+  });
+  show();
+  await soon(() => expect(add()).toBe(true));
+  expect(chip('Agent 2')).toBe('Agent 2: Codex');
+  expect(add()).toBe(true);
+  expect(chip('Agent 3')).toBe('Agent 3: Claude'); // none is left, so the first one again
+  expect(sending()).toBe('Send to 3 agents');
+  const worktree = [...document.querySelectorAll('button')].find((one) =>
+    one.textContent.includes('New worktree'),
+  );
+  worktree?.click();
+  flushSync();
+  expect(worktree?.getAttribute('aria-pressed')).toBe('true');
+  expect(worktree?.title).toBe('Several agents need a worktree each');
+  expect(document.querySelector('.below')?.textContent).toContain('a worktree of its own, from main.');
+  expect(add()).toBe(true);
+  expect(add()).toBe(false); // four at most
+  document.querySelector<HTMLButtonElement>('button[aria-label^="Remove agent 4"]')?.click();
+  flushSync();
+
+  type('Fix it');
+  enter();
+  await soon(() => expect(document.querySelector('.hint')?.textContent).toContain('At most 4 agents'));
+  expect(field()?.value).toBe('Fix it');
+  expect(written.choices.others).toHaveLength(2);
+  fails = false;
+  enter();
+  await soon(() => expect(navigation.view).toEqual({ name: 'compare', id: 'c1' }));
+  expect(bodies).toEqual(
+    Array(2).fill({
+      cwd: '/home/ada/app',
+      message: 'Fix it',
+      attachments: [],
+      members: [{ agent: 'claude' }, { agent: 'codex' }, { agent: 'claude' }],
+    }),
+  );
+  expect(begun).not.toHaveBeenCalled();
+  expect(written.choices).toEqual({});
+  comparisons.byId.clear();
+});
+
+test('where no worktree is possible, a single agent gets the message', async () => {
+  answering(client, (_, address) => {
+    throw new ApiError(address.startsWith('/client/worktrees/plan') ? 'worktree.no_repository' : 'network');
+  });
+  written.choose({ cwd: '/home/ada/app', place: here, others: [{ agent: 'claude' }] });
+  show();
+  expect(sending()).toBe('Send');
+  type('Fix it');
+  await soon(() => expect(document.querySelector<HTMLButtonElement>('button.accent')?.disabled).toBe(false));
+  expect(add()).toBe(false);
+  enter();
+  await soon(() => expect(body()).toMatchObject({ agent: 'claude' }));
+  expect(body()).not.toHaveProperty('worktree');
+});
+
+test('a message for several agents is not sent before it is known whether they can have worktrees', async () => {
+  let known: (found: unknown) => void = () => undefined;
+  answering(client, (_, address) => {
+    if (address.startsWith('/client/worktrees/plan')) return new Promise((done) => (known = done));
+    throw new ApiError('network');
+  });
+  written.choose({ cwd: '/home/ada/app', place: here, others: [{ agent: 'claude' }] });
+  show();
+  type('Fix it');
+  const button = () => document.querySelector<HTMLButtonElement>('button.accent');
+  enter();
+  expect(begun).not.toHaveBeenCalled();
+  expect(button()?.disabled).toBe(true);
+  await soon(() => {
+    known(plan);
+    expect(sending()).toBe('Send to 2 agents');
+  });
+  expect(button()?.disabled).toBe(false);
 });

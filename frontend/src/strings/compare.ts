@@ -12,7 +12,8 @@ export const compare = {
   'compare.answer': 'Answer of {name}',
   'compare.answer.less': 'Show less',
   'compare.answer.more': 'Show all',
-  'compare.answer.none': 'No answer yet.',
+  'compare.answer.none': 'No answer.',
+  'compare.answer.yet': 'No answer yet.',
   'compare.base': 'From {base}, {commit}',
   'compare.begin': 'Begin again',
   'compare.begin.not': 'Could not begin: {why}',
@@ -33,7 +34,7 @@ export const compare = {
   'compare.file.same': '{name} has not changed it.',
   'compare.files': 'Files',
   'compare.files.none': 'No agent has changed a file yet.',
-  'compare.files.unknown': 'Its files cannot be read now.',
+  'compare.files.unknown': 'Its files cannot be read: {why}',
   'compare.fold': 'Hide the agents',
   'compare.less': 'Hide the prompt',
   'compare.loading': 'Reading what the agents have made…',
@@ -69,10 +70,7 @@ export const compare = {
     'The other agent is stopped, its worktree is removed, and its conversation is archived.',
   'compare.take.about.other':
     'The {n} other agents are stopped, their worktrees are removed, and their conversations are archived.',
-  'compare.take.done.one':
-    '{name} is taken. The other worktree is removed, and what was not committed there is kept.',
-  'compare.take.done.other':
-    '{name} is taken. The {n} other worktrees are removed, and what was not committed there is kept.',
+  'compare.take.done': '{name} is taken. What the others have not committed is kept.',
   'compare.take.file': 'Take into {name}',
   'compare.take.file.of': 'Take into {name}: {path} of {from}',
   'compare.take.files.one': 'Take {n} file into {name}',

@@ -2,7 +2,7 @@ import { flushSync } from 'svelte';
 import { afterEach, beforeEach, vi } from 'vitest';
 import { Client } from '../api/client';
 import { pace } from '../api/events';
-import type { Agent, EventBatch, Login, QueueItem, Request, Session } from '../api/records';
+import type { Agent, Comparison, EventBatch, Login, QueueItem, Request, Session } from '../api/records';
 import { compose } from '../state/state';
 import { agent, entry, event, session } from './records';
 
@@ -25,6 +25,7 @@ interface Call {
 interface Stored {
   agents: Agent[];
   sessions: Session[];
+  comparisons: Comparison[];
   inbox: Request[];
   entries: unknown[];
   requests: Request[];
@@ -94,6 +95,7 @@ export function fakePage(): ReturnType<typeof compose> & FakeServer {
     stored: {
       agents: [agent()],
       sessions: [session()],
+      comparisons: [],
       inbox: [],
       entries: [entry(1, { text: 'Hi' })],
       requests: [],
@@ -143,6 +145,8 @@ function answer(path: string, stored: Stored): unknown {
       return { ...login, state: 'done' };
     case '/client/inbox':
       return { items: stored.inbox };
+    case '/client/comparisons':
+      return { items: stored.comparisons };
     case '/client/sessions':
       return { items: stored.sessions };
     case '/client/sessions/s9':
