@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // The types below decode messages of agents by the leniency rules of the published schema: an invalid optional field takes its default,
@@ -260,6 +261,58 @@ func ParsePlan(body json.RawMessage) ([]PlanItem, error) {
 		return nil, fmt.Errorf("%w: a plan without entries: %w", ErrShape, err)
 	}
 	return items(steps, func(i *PlanItem) bool { return i.Content != "" }), nil
+}
+
+// PlanUpdate is an update of the plan with an id: steps, or a document in Markdown. Every update replaces the whole plan.
+type PlanUpdate struct {
+	ID       string
+	Steps    []PlanItem // nil for a document
+	Markdown string
+	Path     string // of the file with the document; "" where the agent names none
+}
+
+// ParsePlanUpdate decodes plan_update (ACP version 1, Agent Plan, Plan Operations). The draft's plans in a file have the file's path and no text.
+func ParsePlanUpdate(body json.RawMessage) (PlanUpdate, error) {
+	var u struct {
+		Plan json.RawMessage `json:"plan"`
+	}
+	var p struct {
+		Type    string `json:"type"`
+		PlanID  string `json:"planId"`
+		Content string `json:"content"`
+		Path    string `json:"path"`
+		URI     string `json:"uri"`
+	}
+	if err := lenient(body, &u); err != nil {
+		return PlanUpdate{}, err
+	}
+	if err := lenient(u.Plan, &p); err != nil {
+		return PlanUpdate{}, err
+	}
+	if p.PlanID == "" {
+		return PlanUpdate{}, fmt.Errorf("%w: a plan without an id", ErrShape)
+	}
+	switch p.Type {
+	case "items":
+		steps, err := ParsePlan(u.Plan)
+		return PlanUpdate{ID: p.PlanID, Steps: steps}, err
+	case "markdown":
+		return PlanUpdate{ID: p.PlanID, Markdown: p.Content, Path: p.Path}, nil
+	case "file":
+		return PlanUpdate{ID: p.PlanID, Path: strings.TrimPrefix(p.URI, "file://")}, nil
+	}
+	return PlanUpdate{}, fmt.Errorf("%w: a plan of the type %q", ErrShape, p.Type)
+}
+
+// ParsePlanRemoved decodes plan_removed, and returns the id of the plan.
+func ParsePlanRemoved(body json.RawMessage) (id string, err error) {
+	var p struct {
+		PlanID string `json:"planId"`
+	}
+	if err = lenient(body, &p); err == nil && p.PlanID == "" {
+		err = fmt.Errorf("%w: a plan without an id", ErrShape)
+	}
+	return p.PlanID, err
 }
 
 // Command is a slash command; agents also send input as null.

@@ -24,7 +24,8 @@ type client struct {
 		Read  bool `json:"readTextFile"`
 		Write bool `json:"writeTextFile"`
 	} `json:"fs"`
-	Terminal bool `json:"terminal"`
+	Terminal bool            `json:"terminal"`
+	Plan     json.RawMessage `json:"plan"`
 	Session  struct {
 		Notices    json.RawMessage `json:"notices"`
 		Compaction json.RawMessage `json:"compaction"`

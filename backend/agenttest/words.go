@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,6 +24,7 @@ import (
 //	unknown request  sends a request that no client knows and waits
 //	vendor request   sends a vendor's request that no client knows and waits
 //	notice           sends a notice of each severity, if the client takes notices
+//	two plans        tells of a checklist and of a document by their ids, and dismisses the checklist, if the client takes that
 //	disk             has the client read and write deskhand-demo.md
 //	spawn            has the client run a program
 //	compact          tells of a compaction of its memory, if the client takes that
@@ -66,6 +68,7 @@ func words() []demoagent.Word {
 		{Name: "unknown request", Does: "sends a request that no client knows and waits", Run: unknownRequest},
 		{Name: "vendor request", Does: "sends a vendor's request that no client knows and waits", Run: vendorRequest},
 		{Name: "notice", Does: "sends a notice of each severity, if the client takes notices", Run: notices},
+		{Name: "two plans", Does: "tells of a checklist and of a document by their ids, and dismisses the checklist, if the client takes that", Run: plans},
 		{Name: "disk", Does: "has the client read and write " + demoFile, Run: disk},
 		{Name: "spawn", Does: "has the client run a program", Run: spawn},
 		{Name: "compact", Does: "tells of a compaction of its memory, if the client takes that", Run: compact},
@@ -223,6 +226,21 @@ func notices(ctx context.Context, t *demoagent.Turn) {
 		})
 	}
 	t.Say(ctx, "Three notices are sent.")
+}
+
+// plans sends two plans, and removes the first.
+func plans(ctx context.Context, t *demoagent.Turn) {
+	if !given(clientOf(t).Plan) {
+		t.Say(ctx, "This client takes no plans with ids (`plan`).")
+		return
+	}
+	send := func(plan map[string]any) { t.Update(ctx, map[string]any{"sessionUpdate": "plan_update", "plan": plan}) }
+	send(map[string]any{"type": "items", "planId": "steps", "entries": []map[string]string{
+		{"content": "Read the totals", "priority": "medium", "status": "completed"}, {"content": "Round them", "priority": "high", "status": "pending"},
+	}})
+	send(map[string]any{"type": "markdown", "planId": "document", "path": filepath.Join(t.Cwd(), "plan.md"), "content": "## Round the totals\n\nThe sum of `lines` is rounded **once**, at the end.\n\n1. Find where it is rounded twice\n2. Keep the last\n"})
+	t.Say(ctx, "Two plans, of which the checklist is dismissed.")
+	t.Update(ctx, map[string]any{"sessionUpdate": "plan_removed", "planId": "steps"})
 }
 
 // switchMode changes to the next mode, like an agent that has finished planning.

@@ -105,7 +105,7 @@ func (m *markdown) entry(e transcript.Entry) {
 		m.tool(&tool)
 	case "plan":
 		m.says(m.agent)
-		m.plan(e.Plan)
+		m.plan(&e)
 	case "request":
 		m.request(e.Request)
 	case "rule":
@@ -124,9 +124,15 @@ func (m *markdown) entry(e transcript.Entry) {
 	}
 }
 
-func (m *markdown) plan(steps []transcript.PlanItem) {
+func (m *markdown) plan(e *transcript.Entry) {
 	m.print("\n")
-	for _, p := range steps {
+	if e.Removed {
+		m.print("*The agent has dismissed this plan:*\n\n")
+	}
+	if e.Text != "" {
+		m.print("%s\n", prose.Closed(e.Text))
+	}
+	for _, p := range e.Plan {
 		m.print("- [%s] %s\n", map[bool]string{true: "x", false: " "}[p.Status == "completed"], prose.OneLine(p.Content))
 	}
 }

@@ -557,7 +557,7 @@ func (v *conversation) capabilities() map[string]any {
 			"auth":        map[string]any{"terminal": true},
 			"fs":          map[string]any{"readTextFile": here, "writeTextFile": here},
 			"terminal":    v.inbox.serves("terminal/create"),
-			"elicitation": map[string]any{"form": map[string]any{}, "url": map[string]any{}},
+			"elicitation": map[string]any{"form": map[string]any{}, "url": map[string]any{}}, "plan": map[string]any{},
 			"session": map[string]any{
 				"configOptions": map[string]any{"boolean": map[string]any{}}, "notices": map[string]any{}, "compaction": map[string]any{},
 			},

@@ -47,7 +47,7 @@ func shown(e transcript.Entry) string {
 	case e.Notice != nil:
 		return fmt.Sprintf("notice %s %q %q", e.Notice.Severity, e.Notice.Title, e.Notice.Description)
 	case e.Kind == "plan":
-		return fmt.Sprintf("plan %v", e.Plan)
+		return fmt.Sprintf("plan %v%s", e.Plan, e.Text)
 	case e.Kind == "raw":
 		return "raw " + e.Reason
 	}
@@ -179,8 +179,14 @@ func updateCases() []updateCase {
 			name: "a compaction that is left open ends with the turn", updates: []string{`{"sessionUpdate":"compaction_update","compactionId":"f","status":"in_progress"}`},
 			want: []string{`compaction f cancelled "" `},
 		},
+		{name: "plans with ids are replaced one by one, and dismissed", wild: true, updates: []string{ // stable since the schema that is kept here
+			`{"sessionUpdate":"plan_update","plan":{"type":"items","planId":"a","entries":[{"content":"one","priority":"high","status":"pending"}]}}`,
+			`{"sessionUpdate":"plan_update","plan":{"type":"markdown","planId":"b","content":"# Why","path":"/w/plan.md"}}`,
+			`{"sessionUpdate":"plan_update","plan":{"type":"items","planId":"a","entries":[{"content":"one","priority":"high","status":"completed"}]}}`,
+			`{"sessionUpdate":"plan_removed","planId":"b"}`,
+		}, want: []string{"plan [{one high completed}]", "plan []# Why"}},
 		{name: "what nobody knows is shown as it came", wild: true, updates: []string{
-			`{"sessionUpdate":"plan_removed","planId":"p"}`, `{"sessionUpdate":"tool_call"}`, `{"sessionUpdate":"_vendor","x":1}`, `{"x":1}`,
+			`{"sessionUpdate":"plan_folded","planId":"p"}`, `{"sessionUpdate":"tool_call"}`, `{"sessionUpdate":"_vendor","x":1}`, `{"x":1}`,
 		}, want: []string{"raw unknown_update", "raw broken_update", "raw unknown_update", "raw broken_update"}},
 	}
 }
@@ -334,7 +340,7 @@ func TestCapabilitiesAreThoseOfTheProtocol(t *testing.T) {
 	})
 	d.checkFrames(t, id)
 	const want = `{"_meta":{"sandboxagent.dev":{"extensions":{"sessionRequestQuestion":true}},"terminal-auth":true,"terminal_output":true},` +
-		`"auth":{"terminal":true},"elicitation":{"form":{},"url":{}},"fs":{"readTextFile":true,"writeTextFile":true},` +
+		`"auth":{"terminal":true},"elicitation":{"form":{},"url":{}},"fs":{"readTextFile":true,"writeTextFile":true},"plan":{},` +
 		`"session":{"compaction":{},"configOptions":{"boolean":{}},"notices":{}},"terminal":true}`
 	if have, _ := json.Marshal(sent.Params.ClientCapabilities); string(have) != want {
 		t.Errorf("capabilities: got %s\nwant %s", have, want)

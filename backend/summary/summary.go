@@ -41,15 +41,16 @@ const (
 type Summary struct {
 	agent, title, cwd string
 
-	asked   int
-	first   string   // the first message
-	recent  []string // the newest messages except the first
-	answer  string
-	plan    []transcript.PlanItem
-	files   map[string]int // order of the last change, by path
-	changes int
-	decided []string
-	ended   string // why the last turn did not end well
+	asked    int
+	first    string   // the first message
+	recent   []string // the newest messages except the first
+	answer   string
+	plan     []transcript.PlanItem
+	document string         // the plan, where it is Markdown
+	files    map[string]int // order of the last change, by path
+	changes  int
+	decided  []string
+	ended    string // why the last turn did not end well
 }
 
 // New returns the summary of a conversation in which nothing was said yet.
@@ -67,7 +68,10 @@ func (h *Summary) Add(e *transcript.Entry) {
 			h.answer = cut(text, rawKept)
 		}
 	case "plan":
-		h.plan = e.Plan
+		h.plan, h.document = e.Plan, e.Text
+		if e.Removed {
+			h.plan, h.document = nil, ""
+		}
 	case "file":
 		if e.File != nil {
 			h.changed(e.File.Path)
@@ -253,7 +257,7 @@ func (h *Summary) writeList(b *strings.Builder, heading string, room int, items 
 	}
 }
 
-// writePlan writes the plan; when it does not fit, from its first step that is not completed.
+// writePlan writes the plan; when it does not fit, from its first step that is not completed, or the beginning of a document.
 func (h *Summary) writePlan(b *strings.Builder) {
 	steps := make([]string, len(h.plan))
 	for i, p := range h.plan {
@@ -275,6 +279,9 @@ func (h *Summary) writePlan(b *strings.Builder) {
 	}
 	for done < len(steps) && h.plan[done].Status == "completed" && size() > boundPlan {
 		done++
+	}
+	if text := strings.TrimSpace(h.document); len(steps) == 0 && text != "" {
+		b.WriteString("\n## The plan\n\n" + cut(text, boundPlan) + "\n")
 	}
 	if len(steps) == 0 {
 		return

@@ -66,10 +66,10 @@ func TestAnImportedMessageOfManyBlocksIsOne(t *testing.T) {
 	}
 	image()
 	first := s.fold.open
-	s.fold.plan = &Entry{} // as of this turn
+	s.fold.plans[""] = &Entry{} // as of this turn
 	image()
-	if s.fold.open == first || s.fold.plan == nil {
-		t.Errorf("one entry: %v; another turn: %v", s.fold.open == first, s.fold.plan == nil)
+	if s.fold.open == first || s.fold.plans[""] == nil {
+		t.Errorf("one entry: %v; another turn: %v", s.fold.open == first, s.fold.plans[""] == nil)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestPlansNoticesAndTitlesHaveABound(t *testing.T) {
 	s := tell(t)
 	s.begin("go")
 	s.update(`{"sessionUpdate":"plan","entries":[%s{"content":"Last"}]}`, steps)
-	plan := s.fold.plan.Plan
+	plan := s.fold.plans[""].Plan
 	told := 0
 	if _, err := fmt.Sscanf(plan[len(plan)-1].Content, "… %d more steps", &told); err != nil || told+len(plan)-1 != 50_001 {
 		t.Errorf("%d steps, and at the end %q", len(plan), plan[len(plan)-1].Content)
@@ -159,13 +159,20 @@ func TestPlansNoticesAndTitlesHaveABound(t *testing.T) {
 	s.update(`{"sessionUpdate":"plan","entries":[{"content":"One","priority":%q,"status":%q},{"content":%q}]}`, long, long, long)
 	s.update(`{"sessionUpdate":"notice","severity":%q,"title":%q,"description":%q}`, long, long, long)
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":%q,"name":%q,"kind":%q}`, long, long, long)
+	if n := len(s.fold.plans[""].Plan); n != 2 {
+		t.Errorf("the plan without an id: got %d steps, want 2", n)
+	}
+	for n := range 2 * mostPlans {
+		s.update(`{"sessionUpdate":"plan_update","plan":{"type":"markdown","planId":"%d","content":"short"}}`, n)
+	}
+	s.update(`{"sessionUpdate":"plan_update","plan":{"type":"markdown","planId":%q,"content":%q,"path":%q}}`, long, long, long)
+	if got := len(s.fold.plans); got > mostPlans {
+		t.Errorf("plans that are remembered: got %d, want at most %d", got, mostPlans)
+	}
 	changes, _ := s.fold.Take()
 	for _, c := range changes {
 		if size := len(record.JSON(c.Entry)); size > 300<<10 {
 			t.Errorf("%s: %d bytes", c.Entry.Kind, size)
 		}
-	}
-	if n := len(s.fold.plan.Plan); n != 2 {
-		t.Errorf("%d of two steps", n)
 	}
 }

@@ -51,7 +51,7 @@ type Fold struct {
 	byID    map[string]*Entry // messages by kind and message id, until something else comes between
 	tools   map[string]*Entry // tool calls by their id: of this and the last turn, and those before that may go on
 	besides besides
-	plan    *Entry // the plan of this turn
+	plans   map[string]*Entry // the newest entry of each plan, by its id; "" is the plan of this turn that has none
 
 	running running
 	called  []*Entry // the tool calls of the running turn, or of the last turn
@@ -93,7 +93,7 @@ type Facts struct {
 func New(session string, f Facts) *Fold {
 	return &Fold{
 		session: session, Limit: MaxText, Facts: f,
-		byID: map[string]*Entry{}, tools: map[string]*Entry{}, besides: besides{}, goingOn: map[*Entry]bool{},
+		plans: map[string]*Entry{}, byID: map[string]*Entry{}, tools: map[string]*Entry{}, besides: besides{}, goingOn: map[*Entry]bool{},
 		texts:   texts{growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, begun: map[*Entry]string{}},
 		changes: changes{has: map[*Entry]bool{}, appends: map[*Entry]*Append{}},
 		running: running{terminals: map[string]*Entry{}, displays: map[string]*Entry{}, compactions: map[string]*Entry{}, stragglers: map[string]*Entry{}},
@@ -140,8 +140,8 @@ func Doing(t *Fold) (title string) {
 
 // Held counts the entries that the fold keeps in memory because a later frame may change them.
 func (t *Fold) Held() int {
-	kept := map[*Entry]bool{t.open: true, t.plan: true, t.asking: true}
-	for _, list := range []map[string]*Entry{t.byID, t.tools, t.running.terminals, t.running.displays, t.running.compactions} {
+	kept := map[*Entry]bool{t.open: true, t.asking: true}
+	for _, list := range []map[string]*Entry{t.plans, t.byID, t.tools, t.running.terminals, t.running.displays, t.running.compactions} {
 		for _, e := range list {
 			kept[e] = true
 		}
@@ -304,7 +304,8 @@ func dividerOf(n Note) *Divider {
 }
 
 func (t *Fold) beginTurn(f journal.Frame, n Note) {
-	t.turn, t.plan, t.prompt, t.called, t.Answered = n.Turn, nil, "", nil, false
+	t.turn, t.prompt, t.called, t.Answered = n.Turn, "", nil, false
+	delete(t.plans, "")
 	goOn(t.tools, (*Entry).hasEnded, func(e *Entry) { t.endTool(f, e) })
 	goOn(t.running.displays, (*Entry).hasExited, func(e *Entry) { t.endDisplay(f, e) })
 	t.asking = t.asked(f, n)
@@ -388,7 +389,8 @@ func (t *Fold) endTurn(f journal.Frame) {
 	}
 	t.endCompactions(f)
 	t.changes.mixed = true
-	t.turn, t.plan, t.open, t.prompt, t.asking = "", nil, nil, "", nil
+	t.turn, t.open, t.prompt, t.asking = "", nil, "", nil
+	delete(t.plans, "")
 	clear(t.byID)
 	clear(t.texts.growing)
 }
@@ -511,8 +513,8 @@ func (t *Fold) applyUpdate(f journal.Frame, u acp.Update) error {
 		return t.toolCall(f, u.Body, announces)
 	case "tool_call_update":
 		return t.toolCall(f, u.Body, updates)
-	case "plan":
-		return t.setPlan(f, u)
+	case "plan", "plan_update", "plan_removed":
+		return t.planned(f, u)
 	case "compaction_update", "compaction_summary_chunk":
 		parse := acp.ParseCompaction
 		if u.Kind == "compaction_summary_chunk" {
@@ -704,17 +706,51 @@ func (t *Fold) userChunk(f journal.Frame, u acp.Update) error {
 	return t.chunk(f, u, "user")
 }
 
-func (t *Fold) setPlan(f journal.Frame, u acp.Update) error {
-	steps, err := acp.ParsePlan(u.Body)
-	if err != nil {
+// planned folds an update of a plan. In each turn a plan has an entry of its own, so that it stands where the agent was at work on it.
+func (t *Fold) planned(f journal.Frame, u acp.Update) error {
+	switch u.Kind {
+	case "plan":
+		steps, err := acp.ParsePlan(u.Body)
+		if err == nil {
+			t.setPlan(f, acp.PlanUpdate{Steps: steps})
+		}
+		return err
+	case "plan_removed":
+		id, err := acp.ParsePlanRemoved(u.Body)
+		id = Clip(id, maxLabel)
+		if e := t.plans[id]; err == nil && e != nil {
+			e.Removed = true
+			t.Touch(e)
+			delete(t.plans, id)
+		}
 		return err
 	}
-	if t.plan == nil {
-		t.plan = t.add(f, "plan")
+	p, err := acp.ParsePlanUpdate(u.Body)
+	if err == nil {
+		t.setPlan(f, p)
 	}
-	t.plan.Plan = planItems(steps)
-	t.Touch(t.plan)
-	return nil
+	return err
+}
+
+// mostPlans is how many plans of a session are remembered at a time. The removal of a forgotten one changes nothing.
+const mostPlans = 64
+
+func (t *Fold) setPlan(f journal.Frame, p acp.PlanUpdate) {
+	id := Clip(p.ID, maxLabel)
+	e := t.plans[id]
+	if e == nil || e.Turn != t.turn {
+		e = t.add(f, "plan")
+		if len(t.plans) >= mostPlans {
+			clear(t.plans)
+		}
+		t.plans[id] = e
+	}
+	e.PlanID, e.PlanPath = id, Clip(p.Path, maxLabel)
+	e.Plan, e.Text = nil, ClipText(p.Markdown)
+	if p.Steps != nil {
+		e.Plan = planItems(p.Steps)
+	}
+	t.Touch(e)
 }
 
 // planItems returns the steps of a plan. The last item of a plan that is too long gives the number of omitted steps.
@@ -917,7 +953,7 @@ const ReasonNoSignal = "no_signal"
 
 // Projection is the version of the rules by which frames become entries. Raise Projection with every change that makes other entries of
 // frames that are stored already: transcripts of earlier versions are then rebuilt.
-const Projection = 12
+const Projection = 13
 
 // PerFrame is the distance of two frames in Entry.Seq: a frame makes at most two entries, so that there is room.
 const PerFrame = 16

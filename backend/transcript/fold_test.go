@@ -395,6 +395,51 @@ func TestPlanIsReplacedWithinATurn(t *testing.T) {
 	s.want("user: go", "plan: one completed;two pending;", "agent: a")
 }
 
+// Source: ACP version 1, Agent Plan, Plan Operations.
+func TestPlansWithIDsStandForThemselves(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.begin("go")
+	s.update(`{"sessionUpdate":"plan_update","plan":{"type":"items","planId":"steps","entries":[{"content":"one","status":"pending"}]}}`)
+	s.update(`{"sessionUpdate":"plan_update","plan":{"type":"markdown","planId":"why","content":"# Why\n","path":"/w/plan.md"}}`)
+	s.update(`{"sessionUpdate":"plan","entries":[{"content":"of old","status":"pending"}]}`)
+	s.update(`{"sessionUpdate":"plan_update","plan":{"type":"items","planId":"steps","entries":[{"content":"one","status":"completed"}]}}`)
+	s.update(`{"sessionUpdate":"plan_update","plan":{"type":"markdown","planId":"why","content":"# Why not\n"}}`)
+	s.update(`{"sessionUpdate":"plan_update","plan":{"type":"file","planId":"draft","uri":"file:///w/draft.md"}}`)
+	s.update(`{"sessionUpdate":"plan_removed","planId":"steps"}`)
+	s.update(`{"sessionUpdate":"plan_removed","planId":"nobody's"}`)
+	s.update(`{"sessionUpdate":"plan_update","plan":{"type":"items","planId":"steps","entries":[{"content":"again","status":"pending"}]}}`)
+	s.note(Note{Note: NoteTurnEnded, Reason: "end_turn"})
+	s.note(Note{Note: NoteTurnBegan, Turn: "next"})
+	s.update(`{"sessionUpdate":"plan_update","plan":{"type":"markdown","planId":"why","content":"# Later\n"}}`)
+	s.update(`{"sessionUpdate":"plan_removed","planId":"draft"}`)
+	s.update(`{"sessionUpdate":"plan_update","plan":{"type":"hologram","planId":"why"}}`)
+	s.update(`{"sessionUpdate":"plan_update","plan":{"type":"markdown","content":"of nobody"}}`)
+	var got []string
+	changes, _ := s.fold.Take()
+	slices.SortFunc(changes, func(a, b Change) int { return int(a.Entry.Seq - b.Entry.Seq) })
+	for _, c := range changes {
+		e := c.Entry
+		if e.Kind == "plan" || e.Kind == "raw" {
+			line := e.Kind + " " + e.PlanID + " " + strings.TrimSpace(e.Text) + e.Reason
+			for _, step := range e.Plan {
+				line += step.Content + " " + step.Status
+			}
+			if e.Removed {
+				line += " (removed)"
+			}
+			got = append(got, line+" "+e.PlanPath)
+		}
+	}
+	want := []string{
+		"plan steps one completed (removed) ", "plan why # Why not ", "plan  of old pending ", "plan draft  (removed) /w/draft.md", "plan steps again pending ",
+		"plan why # Later ", "raw  broken_update ", "raw  broken_update ",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the plans: got %q, want %q", got, want)
+	}
+}
+
 func TestReplayedHistoryIsNotShownAgain(t *testing.T) {
 	t.Parallel()
 	s := tell(t)

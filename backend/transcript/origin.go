@@ -44,7 +44,7 @@ func (t *Fold) importedTurn(f journal.Frame) {
 		return
 	}
 	t.endTools(f)
-	t.plan = nil
+	clear(t.plans)
 	clear(t.tools)
 	t.endDisplays(f)
 	t.endCompactions(f)
@@ -81,7 +81,8 @@ func (t *Fold) dropImport() {
 
 func (t *Fold) forgetImport() {
 	t.imported = imported{}
-	t.open, t.plan = nil, nil
+	t.open = nil
+	clear(t.plans)
 	clear(t.tools)
 	clear(t.besides)
 	clear(t.byID)

@@ -88,7 +88,7 @@ type Command struct {
 //	agent, thought        Text, Blocks
 //	attachment            Attachments: one file that the agent gives
 //	tool                  Tool
-//	plan                  Plan
+//	plan                  Plan, or Text: a document in Markdown
 //	request               Request (the id; the request itself comes beside)
 //	notice                Notice
 //	divider               Divider
@@ -110,6 +110,9 @@ type Entry struct {
 	Blocks     []json.RawMessage `json:"blocks,omitempty" doc:"ACP content blocks other than text"`
 	Tool       *ToolCall         `json:"tool,omitempty"`
 	Plan       []PlanItem        `json:"plan,omitempty"`
+	PlanID     string            `json:"planId,omitempty" doc:"Of a plan: its name among those of the session; absent where the agent gives none"`
+	PlanPath   string            `json:"planPath,omitempty" doc:"Of a plan: the file that has it"`
+	Removed    bool              `json:"removed,omitempty" doc:"Of a plan: the agent has dismissed it"`
 	Request    string            `json:"request,omitempty"`
 	Rule       *RuleAnswer       `json:"rule,omitempty"`
 	Notice     *Notice           `json:"notice,omitempty"`
@@ -443,11 +446,11 @@ func (e *Entry) SearchText() string {
 	case "notice":
 		return e.Notice.Title + "\n" + e.Notice.Description
 	case "plan":
-		lines := make([]string, len(e.Plan))
-		for i, p := range e.Plan {
-			lines[i] = p.Content
+		lines := []string{e.Text}
+		for _, p := range e.Plan {
+			lines = append(lines, p.Content)
 		}
-		return strings.Join(lines, "\n")
+		return strings.TrimSpace(strings.Join(lines, "\n"))
 	case "tool":
 		return e.Tool.searchText()
 	case "terminal":

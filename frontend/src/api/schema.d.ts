@@ -3402,9 +3402,15 @@ export interface components {
             kind: "user" | "agent" | "thought" | "tool" | "plan" | "request" | "rule" | "notice" | "divider" | "terminal" | "file" | "attachment" | "compaction" | "straggler" | "raw";
             notice?: components["schemas"]["Notice"];
             plan?: components["schemas"]["PlanItem"][];
+            /** @description Of a plan: its name among those of the session; absent where the agent gives none */
+            planId?: string;
+            /** @description Of a plan: the file that has it */
+            planPath?: string;
             raw?: unknown;
             /** @description Reason that the entry is raw: unknown_update, broken_update, unknown_method, invalid_stdout, other_session */
             reason?: string;
+            /** @description Of a plan: the agent has dismissed it */
+            removed?: boolean;
             request?: string;
             rule?: components["schemas"]["RuleAnswer"];
             /**

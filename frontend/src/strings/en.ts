@@ -448,11 +448,14 @@ export const en = {
   'places.state.unreachable': 'Cannot be reached',
 
   'plan.completed': 'Done:',
+  'plan.fold': 'Fold',
   'plan.high': 'High priority',
   'plan.in_progress': 'In progress:',
   'plan.label': 'Plan',
   'plan.pending': 'To do:',
   'plan.progress': '{done} of {all} done',
+  'plan.removed': 'Dismissed by the agent',
+  'plan.show': 'Show',
 
   'program.ended': 'Ended',
   'program.running': 'Running',
