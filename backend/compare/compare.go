@@ -72,21 +72,22 @@ type Refusal struct {
 
 // MemberResult is what a member has made of the prompt, as far as it has come.
 type MemberResult struct {
-	Session session.Session       `json:"session"`
-	Name    string                `json:"name" doc:"As of the member"`
-	Answer  string                `json:"answer,omitempty" doc:"The agent's last message, as Markdown"`
-	Files   []landing.BaseFile    `json:"files" doc:"Files on disk that differ from the commit of the comparison"`
-	Added   int                   `json:"added" doc:"Number of lines, in all files"`
-	Removed int                   `json:"removed" doc:"Number of lines, in all files"`
-	Problem string                `json:"problem,omitempty" doc:"Why the files are not known, such as a worktree that was removed"`
-	Refused *Refusal              `json:"refused,omitempty" doc:"Of the problem"`
-	Turns   int                   `json:"turns"`
-	Stopped string                `json:"stopReason,omitempty" doc:"Of the newest turn, as of a turn; absent while it runs"`
-	Error   *transcript.TurnError `json:"error,omitempty" doc:"Of the newest turn"`
-	Worked  int64                 `json:"workedMs" doc:"Duration of the turns that have ended, in milliseconds"`
-	Tokens  int64                 `json:"tokens,omitempty" doc:"Of all turns, as the agent counts them; absent where it tells none"`
-	Cost    *transcript.Cost      `json:"cost,omitempty" doc:"Absent where the agent tells none"`
-	Tests   *setup.TestRun        `json:"tests,omitempty" doc:"Newest run of the project's tests; absent where there was none"`
+	Session  session.Session       `json:"session"`
+	Name     string                `json:"name" doc:"As of the member"`
+	Answer   string                `json:"answer,omitempty" doc:"The agent's last message, as Markdown"`
+	Files    []landing.BaseFile    `json:"files" doc:"Files on disk that differ from the commit of the comparison"`
+	Added    int                   `json:"added" doc:"Number of lines, in all files"`
+	Removed  int                   `json:"removed" doc:"Number of lines, in all files"`
+	Problem  string                `json:"problem,omitempty" doc:"Why the files are not known, such as a worktree that was removed"`
+	Refused  *Refusal              `json:"refused,omitempty" doc:"Of the problem"`
+	Turns    int                   `json:"turns"`
+	Stopped  string                `json:"stopReason,omitempty" doc:"Of the newest turn, as of a turn; absent while it runs"`
+	Error    *transcript.TurnError `json:"error,omitempty" doc:"Of the newest turn"`
+	Worked   int64                 `json:"workedMs" doc:"Duration of the turns that have ended, in milliseconds"`
+	Tokens   int64                 `json:"tokens,omitempty" doc:"Of all turns, as the agent counts them; absent where it tells none"`
+	Cost     *transcript.Cost      `json:"cost,omitempty" doc:"Absent where the agent tells none"`
+	Tests    *setup.TestRun        `json:"tests,omitempty" doc:"Newest run of the project's tests; absent where there was none"`
+	Outdated bool                  `json:"testsOutdated,omitempty" doc:"A file was written after the tests ended"`
 }
 
 // Testing reports whether the tests run.

@@ -297,6 +297,13 @@ func TestTestsRunInEachMember(t *testing.T) {
 	if got := state(1); got.State != setup.Failed || got.ExitCode == nil || *got.ExitCode != 3 {
 		t.Errorf("the tests of the second member: got %+v, want them failed with 3", got)
 	}
+	if r := d.results(c).Results; r[0].Outdated || r[1].Outdated {
+		t.Errorf("tests after which nothing was written: got outdated %t and %t, want none", r[0].Outdated, r[1].Outdated)
+	}
+	d.write(dirs[0], "later.go", "later\n")
+	if r := d.results(c).Results; !r[0].Outdated || r[1].Outdated {
+		t.Errorf("tests after which the first member has a new file: got outdated %t and %t, want the first", r[0].Outdated, r[1].Outdated)
+	}
 	if got := state(2); got.State != setup.Running {
 		t.Errorf("the tests of the third member: got %+v, want them running", got)
 	}

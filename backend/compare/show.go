@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -177,7 +178,19 @@ func (l *Library) result(ctx context.Context, r *row, m Member) (v MemberResult,
 	if files != nil {
 		v.Files = files
 	}
+	v.Outdated = outdated(v)
 	return v, err
+}
+
+// outdated reports whether a file that differs from the commit was written after the tests of a member ended.
+func outdated(v MemberResult) bool {
+	if v.Tests == nil || v.Tests.Ended == nil || v.Session.Worktree == nil {
+		return false
+	}
+	return slices.ContainsFunc(v.Files, func(f landing.BaseFile) bool {
+		info, err := os.Lstat(filepath.Join(v.Session.Worktree.Path, filepath.FromSlash(f.Path)))
+		return err == nil && info.ModTime().After(v.Tests.Ended.Time)
+	})
 }
 
 // problem returns what a record says of an error.

@@ -4095,6 +4095,8 @@ export interface components {
             stopReason?: string;
             /** @description Newest run of the project's tests; absent where there was none */
             tests?: components["schemas"]["TestRun"];
+            /** @description A file was written after the tests ended */
+            testsOutdated?: boolean;
             /**
              * Format: int64
              * @description Of all turns, as the agent counts them; absent where it tells none

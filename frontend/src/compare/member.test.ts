@@ -52,7 +52,7 @@ test.each([
     'a set-up that has failed',
     session({ phase: 'starting', setup: { state: 'failed', waiting: true, problem: 'No port is free' } }),
     { turns: 0 },
-    'The set-up of its worktree has failed',
+    'Worktree set-up failed',
     'No port is free',
   ],
   ['a held message', session({ queue: 1 }), { turns: 0 }, 'A message waits to be sent', undefined],

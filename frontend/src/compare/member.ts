@@ -3,7 +3,7 @@ import type { Comparison, Exit, MemberResult, Session } from '../api/records';
 import { lookup, t } from '../strings/t';
 import { errorText } from '../ui/format';
 import type { Status } from '../ui/glyph';
-import { statusOf } from '../ui/glyph';
+import { heldBy, statusOf } from '../ui/glyph';
 
 // The state of a member in words.
 
@@ -31,13 +31,9 @@ export function stateOf(
 ): MemberState {
   const status = statusOf(session);
   const { setup, phase } = session;
+  const held = heldBy(session);
+  if (held) return { words: t(`held.${held}`), ...(setup?.problem ? { detail: setup.problem } : {}), status };
   if (status === 'waiting') return { words: t('compare.state.waiting'), status };
-  if (setup?.waiting && setup.state !== 'running')
-    return {
-      words: t('compare.state.setup'),
-      ...(setup.problem ? { detail: setup.problem } : {}),
-      status: 'failed',
-    };
   if (setup?.waiting) return { words: t('compare.state.setting_up'), status: 'running' };
   switch (phase) {
     case 'starting':
