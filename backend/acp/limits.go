@@ -29,8 +29,10 @@ const (
 // do not have.
 type limitMeta struct {
 	Claude optional[struct {
-		limitWindow
 		Type    Text                                 `json:"rateLimitType"`
+		Status  string                               `json:"status"`
+		Used    Float                                `json:"utilization"`
+		Resets  Integer                              `json:"resetsAt"`
 		Windows optional[map[string]json.RawMessage] `json:"unifiedWindows"`
 	}] `json:"_claude/rateLimit"`
 }
@@ -41,22 +43,35 @@ type limitWindow struct {
 	Resets Integer `json:"resetsAt"`
 }
 
-// limits returns the limit that the message is about, and then every other limit of the account that the message mentions, by name.
+// limits returns the limit that the message is about, and then every other limit of the account that the message mentions, by name. What the
+// message does not say of its own limit, the window of that limit says: Claude Code tells no utilization beside the status allowed.
 func (m limitMeta) limits() []AccountLimit {
 	var list []AccountLimit
-	told := m.Claude.value
-	if l, ok := told.limit(string(told.Type)); ok {
-		list = append(list, l)
-	}
-	windows := told.Windows.value
-	for _, name := range slices.Sorted(maps.Keys(windows)) {
-		var w limitWindow
-		if name == string(told.Type) || lenient(windows[name], &w) != nil {
-			continue
-		}
+	add := func(w limitWindow, name string) {
 		if l, ok := w.limit(name); ok {
 			list = append(list, l)
 		}
+	}
+	told := m.Claude.value
+	windows := map[string]limitWindow{}
+	for name, raw := range told.Windows.value {
+		var w limitWindow
+		if lenient(raw, &w) == nil {
+			windows[name] = w
+		}
+	}
+	own := limitWindow{told.Status, told.Used, told.Resets}
+	name := string(told.Type)
+	if !own.Used.Given {
+		own.Used = windows[name].Used
+	}
+	if !own.Resets.Given {
+		own.Resets = windows[name].Resets
+	}
+	add(own, name)
+	delete(windows, name)
+	for _, other := range slices.Sorted(maps.Keys(windows)) {
+		add(windows[other], other)
 	}
 	return list
 }
