@@ -508,10 +508,11 @@ func ParseSessionInfo(body json.RawMessage) (SessionInfo, error) {
 	return info, nil
 }
 
-// Usage is a usage_update; Cost is nil when not given.
+// Usage is a usage_update; Cost is nil when not given. Limits has the limits of the account that this update tells of.
 type Usage struct {
 	Used, Size int64
 	Cost       *Cost
+	Limits     []AccountLimit
 }
 
 // Cost is the cost of a session until now.
@@ -529,9 +530,10 @@ func ParseUsage(body json.RawMessage) (Usage, error) {
 			Amount   Float            `json:"amount"`
 			Currency optional[string] `json:"currency"`
 		} `json:"cost"`
+		Meta limitMeta `json:"_meta"`
 	}
 	err := lenient(body, &u)
-	usage := Usage{Used: u.Used.Value, Size: u.Size.Value}
+	usage := Usage{Used: u.Used.Value, Size: u.Size.Value, Limits: u.Meta.limits()}
 	if c := u.Cost; c.Amount.Given && c.Currency.given { // an amount without a currency counts as missing
 		usage.Cost = &Cost{c.Amount.Value, c.Currency.value}
 	}

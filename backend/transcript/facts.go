@@ -49,10 +49,43 @@ func (t *Fold) applyFact(u acp.Update) (known bool, err error) {
 		if err != nil {
 			return true, err
 		}
-		t.Facts.Usage = &Usage{Used: usage.Used, Size: usage.Size, Cost: (*Cost)(usage.Cost)}
+		t.applyUsage(usage)
 	}
 	t.FactsChanged = true
 	return true, nil
+}
+
+// applyUsage stores a usage_update. What the update does not tell stays: Claude's adapter tells the cost at the end of a turn alone, and a
+// limit only when the provider's answer had one.
+func (t *Fold) applyUsage(told acp.Usage) {
+	usage := &Usage{Used: told.Used, Size: told.Size, Cost: (*Cost)(told.Cost)}
+	if before := t.Facts.Usage; before != nil {
+		if usage.Cost == nil {
+			usage.Cost = before.Cost
+		}
+		usage.Limits = slices.Clone(before.Limits)
+	}
+	for _, l := range told.Limits {
+		usage.Limits = withLimit(usage.Limits, l)
+	}
+	t.Facts.Usage = usage
+}
+
+// maxLimits is how many limits of an account a session's record holds at most. An agent that names more of them loses the oldest.
+const maxLimits = 16
+
+// withLimit puts a limit in the place of the older one of its type.
+func withLimit(list []AccountLimit, told acp.AccountLimit) []AccountLimit {
+	limit := AccountLimit{Type: Clip(told.Type, maxLabel), Status: told.Status, Used: told.Used}
+	if !told.ResetsAt.IsZero() {
+		limit.ResetsAt = &record.Time{Time: told.ResetsAt}
+	}
+	if i := slices.IndexFunc(list, func(l AccountLimit) bool { return l.Type == limit.Type }); i >= 0 {
+		list[i] = limit
+		return list
+	}
+	list = append(list, limit)
+	return list[max(0, len(list)-maxLimits):]
 }
 
 // applyOptions stores the config options of a session response or an update, which always hold the whole list. An agent's older modes and

@@ -62,11 +62,20 @@ type TurnError struct {
 	Kind    string `json:"kind,omitempty" enum:"auth,rate_limit,network,refused,agent" doc:"What a person can do: log in, wait, look at the network, change the request, or look at the agent's log. Told by the code and the words of the error; absent of turns from before it was told"`
 }
 
-// Usage is how full the agent's context is.
+// Usage is how full the agent's context is, and what else the agent tells of what it spends.
 type Usage struct {
-	Used int64 `json:"used"`
-	Size int64 `json:"size"`
-	Cost *Cost `json:"cost,omitempty"`
+	Used   int64          `json:"used"`
+	Size   int64          `json:"size"`
+	Cost   *Cost          `json:"cost,omitempty"`
+	Limits []AccountLimit `json:"limits,omitempty" doc:"Limits of the account that the agent works with, each as it was last told; those whose resetsAt has passed count no more"`
+}
+
+// AccountLimit is a limit of the account that an agent works with.
+type AccountLimit struct {
+	Type     string       `json:"type,omitempty" doc:"The provider's word for the limit, such as five_hour, seven_day, seven_day_opus or overage; absent when the agent names none"`
+	Status   string       `json:"status,omitempty" enum:"allowed,allowed_warning,rejected" doc:"Whether requests go through, go through though little is left, or are refused"`
+	Used     *float64     `json:"used,omitempty" minimum:"0" maximum:"1" doc:"The part of the limit that is used"`
+	ResetsAt *record.Time `json:"resetsAt,omitempty"`
 }
 
 // Cost is the session's total cost so far.

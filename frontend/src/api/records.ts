@@ -18,6 +18,8 @@ export type StartMode = Schemas['StartMode'];
 export type StartChoice = Schemas['Choice'];
 export type Command = Schemas['Command'];
 export type Session = Schemas['Session'];
+/** A limit of the account that an agent works with. */
+export type AccountLimit = Schemas['AccountLimit'];
 export type SessionPage = Schemas['PageSession'];
 /** The origin of a session that was imported, or that continues another session. */
 export type Origin = Schemas['Origin'];

@@ -2516,6 +2516,22 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AccountLimit: {
+            /** Format: date-time */
+            resetsAt?: string;
+            /**
+             * @description Whether requests go through, go through though little is left, or are refused
+             * @enum {string}
+             */
+            status?: "allowed" | "allowed_warning" | "rejected";
+            /** @description The provider's word for the limit, such as five_hour, seven_day, seven_day_opus or overage; absent when the agent names none */
+            type?: string;
+            /**
+             * Format: double
+             * @description The part of the limit that is used
+             */
+            used?: number;
+        };
         Advice: {
             /** @enum {string} */
             code: "install" | "get" | "node" | "uv" | "reinstall" | "file" | "needs" | "login" | "protocol" | "silent" | "crash" | "spawn" | "banner" | "refused" | "cleanup";
@@ -6085,6 +6101,8 @@ export interface components {
         };
         Usage: {
             cost?: components["schemas"]["Cost"];
+            /** @description Limits of the account that the agent works with, each as it was last told; those whose resetsAt has passed count no more */
+            limits?: components["schemas"]["AccountLimit"][];
             /** Format: int64 */
             size: number;
             /** Format: int64 */

@@ -17,6 +17,7 @@ import { equip } from './equip';
 import { inspect } from './inspect';
 import { keyboard } from './keyboard';
 import { landing } from './landing';
+import { limits } from './limits';
 import { output } from './output';
 import { pages } from './pages';
 import { panel } from './panel';
@@ -40,7 +41,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|applying|attachments|branches|browse|cards|changes|compare|discord|en|equip|head|inspect|keyboard|landing|output|pages|panel|preferences|pulls|queue|screens|settings|setup|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|applying|attachments|branches|browse|cards|changes|compare|discord|en|equip|head|inspect|keyboard|landing|limits|output|pages|panel|preferences|pulls|queue|screens|settings|setup|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -60,6 +61,7 @@ const parts = [
   inspect,
   keyboard,
   landing,
+  limits,
   output,
   pages,
   panel,

@@ -12,6 +12,7 @@ import type { equip } from './equip';
 import type { inspect } from './inspect';
 import type { keyboard } from './keyboard';
 import type { landing } from './landing';
+import type { limits } from './limits';
 import type { output } from './output';
 import type { pages } from './pages';
 import type { panel } from './panel';
@@ -45,6 +46,7 @@ export type Key =
   | keyof typeof inspect
   | keyof typeof keyboard
   | keyof typeof landing
+  | keyof typeof limits
   | keyof typeof output
   | keyof typeof pages
   | keyof typeof panel
