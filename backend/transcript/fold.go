@@ -51,7 +51,7 @@ type Fold struct {
 	byID    map[string]*Entry // messages by kind and message id, until something else comes between
 	tools   map[string]*Entry // tool calls by their id: of this and the last turn, and those before that may go on
 	besides besides
-	plans   map[string]*Entry // the newest entry of each plan, by its id; "" is the plan of this turn that has none
+	plans   plans
 
 	running running
 	called  []*Entry // the tool calls of the running turn, or of the last turn
@@ -93,7 +93,7 @@ type Facts struct {
 func New(session string, f Facts) *Fold {
 	return &Fold{
 		session: session, Limit: MaxText, Facts: f,
-		plans: map[string]*Entry{}, byID: map[string]*Entry{}, tools: map[string]*Entry{}, besides: besides{}, goingOn: map[*Entry]bool{},
+		plans: plans{}, byID: map[string]*Entry{}, tools: map[string]*Entry{}, besides: besides{}, goingOn: map[*Entry]bool{},
 		texts:   texts{growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, begun: map[*Entry]string{}},
 		changes: changes{has: map[*Entry]bool{}, appends: map[*Entry]*Append{}},
 		running: running{terminals: map[string]*Entry{}, displays: map[string]*Entry{}, compactions: map[string]*Entry{}, stragglers: map[string]*Entry{}},
@@ -514,7 +514,7 @@ func (t *Fold) applyUpdate(f journal.Frame, u acp.Update) error {
 	case "tool_call_update":
 		return t.toolCall(f, u.Body, updates)
 	case "plan", "plan_update", "plan_removed":
-		return t.planned(f, u)
+		return t.plans.apply(t, f, u)
 	case "compaction_update", "compaction_summary_chunk":
 		parse := acp.ParseCompaction
 		if u.Kind == "compaction_summary_chunk" {
@@ -704,66 +704,6 @@ func (t *Fold) userChunk(f journal.Frame, u acp.Update) error {
 		return nil
 	}
 	return t.chunk(f, u, "user")
-}
-
-// planned folds an update of a plan. In each turn a plan has an entry of its own, so that it stands where the agent was at work on it.
-func (t *Fold) planned(f journal.Frame, u acp.Update) error {
-	switch u.Kind {
-	case "plan":
-		steps, err := acp.ParsePlan(u.Body)
-		if err == nil {
-			t.setPlan(f, acp.PlanUpdate{Steps: steps})
-		}
-		return err
-	case "plan_removed":
-		id, err := acp.ParsePlanRemoved(u.Body)
-		id = Clip(id, maxLabel)
-		if e := t.plans[id]; err == nil && e != nil {
-			e.Removed = true
-			t.Touch(e)
-			delete(t.plans, id)
-		}
-		return err
-	}
-	p, err := acp.ParsePlanUpdate(u.Body)
-	if err == nil {
-		t.setPlan(f, p)
-	}
-	return err
-}
-
-// mostPlans is how many plans of a session are remembered at a time. The removal of a forgotten one changes nothing.
-const mostPlans = 64
-
-func (t *Fold) setPlan(f journal.Frame, p acp.PlanUpdate) {
-	id := Clip(p.ID, maxLabel)
-	e := t.plans[id]
-	if e == nil || e.Turn != t.turn {
-		e = t.add(f, "plan")
-		if len(t.plans) >= mostPlans {
-			clear(t.plans)
-		}
-		t.plans[id] = e
-	}
-	e.PlanID, e.PlanPath = id, Clip(p.Path, maxLabel)
-	e.Plan, e.Text = nil, ClipText(p.Markdown)
-	if p.Steps != nil {
-		e.Plan = planItems(p.Steps)
-	}
-	t.Touch(e)
-}
-
-// planItems returns the steps of a plan. The last item of a plan that is too long gives the number of omitted steps.
-func planItems(steps []acp.PlanItem) []PlanItem {
-	list, room := make([]PlanItem, 0, len(steps)), MaxText
-	for i, s := range steps {
-		item := PlanItem{Content: ClipText(s.Content), Priority: Clip(s.Priority, maxLabel), Status: Clip(s.Status, maxLabel)}
-		if room -= len(record.JSON(item)); room < 0 {
-			return append(list, PlanItem{Content: fmt.Sprintf("… %d more steps", len(steps)-i), Status: "pending"})
-		}
-		list = append(list, item)
-	}
-	return list
 }
 
 // patchTool creates a tool call, or changes the call of e: fields that the patch does not name stay.
