@@ -204,15 +204,20 @@ func (c *compareTest) tested(ctx context.Context, api *api, r backend.Comparison
 type compareAdd struct {
 	compares
 	Agent string `arg:"" help:"The agent, by its id; ID=MODEL names a model."`
+	JSON  bool   `name:"json" help:"Print the record of the comparison as JSON."`
 }
 
 // Run puts the prompt to another agent.
 func (c *compareAdd) Run(p *Program) error {
 	return c.results(p, func(ctx context.Context, api *api, _ json.RawMessage, r backend.ComparisonResults) error {
 		id, model, _ := strings.Cut(c.Agent, "=")
-		var now backend.Comparison
-		if err := api.call(ctx, "POST", "comparisons/"+url.PathEscape(r.ID)+"/members", backend.NewMember{Agent: id, Model: model}, &now); err != nil {
+		var raw json.RawMessage
+		if err := api.call(ctx, "POST", "comparisons/"+url.PathEscape(r.ID)+"/members", backend.NewMember{Agent: id, Model: model}, &raw); err != nil {
 			return notCompared(ctx, err)
+		}
+		var now backend.Comparison
+		if err := json.Unmarshal(raw, &now); err != nil || c.JSON {
+			return errors.Join(err, printJSON(p.Stdout, raw))
 		}
 		last := now.Members[len(now.Members)-1]
 		return p.print("%s works in conversation %s\n", printable(last.Name), last.Session)

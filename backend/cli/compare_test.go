@@ -48,7 +48,7 @@ func TestCompareFromTerminal(t *testing.T) {
 			t.Errorf("deskhand %s: got exit code %d, stderr %q, want 2 with a reason", strings.Join(args, " "), code, errs)
 		}
 	}
-	if _, errs := deskhand(1, "prompt", "--agents", "mock,mock", "--base", "nowhere", "go"); !strings.Contains(errs, "there is no branch or commit called nowhere") {
+	if _, errs := deskhand(2, "prompt", "--agents", "mock,mock", "--base", "nowhere", "go"); !strings.Contains(errs, "there is no branch or commit called nowhere") {
 		t.Errorf("prompt --base nowhere: got stderr %s, want that there is no such branch", errs)
 	}
 	out, errs := deskhand(0, "prompt", "--worktree", "--base", "main", "--agents", "mock,mock", "--compare", "--approve", "once", "--json", "Write it down, with your permission")

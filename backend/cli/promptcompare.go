@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -107,7 +108,11 @@ func (t *terminalTurn) createComparison(ctx context.Context) (made backend.Compa
 		Members     []backend.NewMember `json:"members"`
 	}{t.session.Cwd, t.session.Base, t.text, t.files, t.members}
 	if err := t.api.call(ctx, "POST", "comparisons", request, &made); err != nil {
-		return made, usage(refusedTree(ctx, refusedFile(err)))
+		told := usage(refusedTree(ctx, refusedFile(err)))
+		if p, refused := errors.AsType[*problem](err); refused && p.Status == http.StatusBadRequest {
+			told = &failure{exitUsage, told}
+		}
+		return made, told
 	}
 	t.state.Lock()
 	defer t.state.Unlock()

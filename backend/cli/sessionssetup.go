@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/url"
 	"strings"
@@ -15,6 +16,7 @@ type sessionsSetup struct {
 	Again   bool   `xor:"do" help:"Run the set-up once more; its commands must be approved."`
 	Stop    bool   `xor:"do" help:"End its commands."`
 	Release bool   `xor:"do" help:"Have the agent start without it, or while it runs."`
+	JSON    bool   `name:"json" help:"Print the record as JSON."`
 }
 
 // setUpReport decodes the printed part of a set-up.
@@ -42,15 +44,22 @@ func (c *sessionsSetup) Run(p *Program) error {
 			return err
 		}
 		path := "sessions/" + url.PathEscape(list[0].ID) + "/setup"
-		var r setUpReport
+		var raw json.RawMessage
 		do := map[bool]string{c.Again: "again", c.Stop: "stop", c.Release: "release"}[true]
 		if do == "" {
-			err = api.call(ctx, "GET", path, nil, &r)
+			err = api.call(ctx, "GET", path, nil, &raw)
 		} else {
-			err = api.call(ctx, "POST", path, map[string]string{"do": do}, &r)
+			err = api.call(ctx, "POST", path, map[string]string{"do": do}, &raw)
 		}
 		if err != nil {
 			return refusedSetUp(ctx, err)
+		}
+		if c.JSON {
+			return printJSON(p.Stdout, raw)
+		}
+		var r setUpReport
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return err
 		}
 		return p.print("%s", r.words())
 	})

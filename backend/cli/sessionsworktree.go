@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -16,6 +17,7 @@ type sessionsWorktree struct {
 	Remove  bool   `xor:"do" help:"Remove it. What nobody has committed is kept in the repository first."`
 	Restore bool   `xor:"do" help:"Bring a removed one back as it was."`
 	Yes     bool   `short:"y" help:"Do not ask."`
+	JSON    bool   `name:"json" help:"Print the worktree, or what was removed and kept, as JSON."`
 }
 
 // treeRemoval decodes the printed part of a worktree's removal.
@@ -56,7 +58,15 @@ func (c *sessionsWorktree) Run(p *Program) error {
 			if err := api.call(ctx, "POST", path+"/restore", nil, nil); err != nil {
 				return refusedTree(ctx, err)
 			}
-			return p.print("%s is back, on %s\n", printable(s.Worktree.Path), printable(s.Worktree.Branch))
+			if !c.JSON {
+				return p.print("%s is back, on %s\n", printable(s.Worktree.Path), printable(s.Worktree.Branch))
+			}
+			if err := api.call(ctx, "GET", "sessions/"+url.PathEscape(s.ID), nil, &s); err != nil {
+				return unanswered(ctx, err)
+			}
+		}
+		if c.JSON {
+			return printJSON(p.Stdout, s.Worktree)
 		}
 		return tellTree(p, s)
 	})
@@ -120,8 +130,12 @@ func (c *sessionsWorktree) remove(ctx context.Context, p *Program, api *api, s b
 			return err
 		}
 	}
-	if err := api.call(ctx, "DELETE", path, nil, &done); err != nil {
+	var raw json.RawMessage
+	if err := api.call(ctx, "DELETE", path, nil, &raw); err != nil {
 		return refusedTree(ctx, err)
+	}
+	if err := json.Unmarshal(raw, &done); err != nil || c.JSON {
+		return errors.Join(err, printJSON(p.Stdout, raw))
 	}
 	if done.Left != "" {
 		p.say("not all of it could be deleted: what is left lies in %s, and nothing in it is needed\n", printable(done.Left))

@@ -42,6 +42,12 @@ func TestWorktreeFromTerminal(t *testing.T) {
 	if _, errs, code := run("sessions", "worktree", "last", "--remove"); code == 0 || !strings.Contains(errs, "--yes") {
 		t.Errorf(`deskhand sessions worktree last --remove: got exit code %d, stderr %s, want exit code other than 0 and stderr with "--yes"`, code, errs)
 	}
+	if out, errs, code := run("sessions", "worktree", "last", "--json"); code != 0 || !strings.Contains(out, `"state": "ready"`) {
+		t.Errorf("deskhand sessions worktree last --json: got exit code %d, stdout %s, stderr %s, want the record of a worktree that is there", code, out, errs)
+	}
+	if out, errs, code := run("sessions", "setup", "last", "--json"); code != 0 || !strings.Contains(out, `"worktree": true`) {
+		t.Errorf("deskhand sessions setup last --json: got exit code %d, stdout %s, stderr %s, want the record", code, out, errs)
+	}
 	if out, errs, code := run("sessions", "worktree", "last", "--remove", "--yes"); code != 0 || !strings.Contains(out, "1 file kept in refs/deskhand/kept/") {
 		t.Errorf(`deskhand sessions worktree last --remove --yes: got exit code %d, stdout %s, stderr %s, want exit code 0 and stdout with "1 file kept in refs/deskhand/kept/"`, code, out, errs)
 	}
@@ -56,5 +62,11 @@ func TestWorktreeFromTerminal(t *testing.T) {
 	}
 	if _, err := os.Stat(made[0]); err != nil {
 		t.Error(err)
+	}
+	if out, errs, code := run("sessions", "worktree", "last", "--remove", "--yes", "--json"); code != 0 || !strings.Contains(out, `"ref": "refs/deskhand/kept/`) {
+		t.Errorf("deskhand sessions worktree last --remove --yes --json: got exit code %d, stdout %s, stderr %s, want the ref of what is kept", code, out, errs)
+	}
+	if out, errs, code := run("sessions", "worktree", "last", "--restore", "--json"); code != 0 || !strings.Contains(out, `"state": "ready"`) {
+		t.Errorf("deskhand sessions worktree last --restore --json: got exit code %d, stdout %s, stderr %s, want the record of a worktree that is there", code, out, errs)
 	}
 }

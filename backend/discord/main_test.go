@@ -128,9 +128,13 @@ func (d *fixture) works(id string) {
 	d.until("running turn", func() bool { return d.get(id).Phase == lifecycle.Working })
 }
 
-// idle waits until no turn runs and gives the transcript.
+// idle waits until no turn runs and gives the transcript. What is stored of a turn that begins can be read a moment before the session shows the
+// turn: the list of the queue comes from the session itself, after that moment.
 func (d *fixture) idle(id string) session.Transcript {
 	d.t.Helper()
+	if _, err := d.Queue(d.t.Context(), id); err != nil {
+		d.t.Fatal(err)
+	}
 	d.until("end of the turn", func() bool {
 		s := d.get(id)
 		return s.Turn == nil && s.Phase != lifecycle.Starting && s.Phase != lifecycle.Replaying
