@@ -55,21 +55,25 @@ func (c *sessionsWorktree) Run(p *Program) error {
 		case c.Remove:
 			return c.remove(ctx, p, api, s, path)
 		case c.Restore:
-			if err := api.call(ctx, "POST", path+"/restore", nil, nil); err != nil {
-				return refusedTree(ctx, err)
-			}
-			if !c.JSON {
-				return p.print("%s is back, on %s\n", printable(s.Worktree.Path), printable(s.Worktree.Branch))
-			}
-			if err := api.call(ctx, "GET", "sessions/"+url.PathEscape(s.ID), nil, &s); err != nil {
-				return unanswered(ctx, err)
-			}
-		}
-		if c.JSON {
+			return c.restore(ctx, p, api, s, path)
+		case c.JSON:
 			return printJSON(p.Stdout, s.Worktree)
 		}
 		return tellTree(p, s)
 	})
+}
+
+func (c *sessionsWorktree) restore(ctx context.Context, p *Program, api *api, s backend.Session, path string) error {
+	if err := api.call(ctx, "POST", path+"/restore", nil, nil); err != nil {
+		return refusedTree(ctx, err)
+	}
+	if !c.JSON {
+		return p.print("%s is back, on %s\n", printable(s.Worktree.Path), printable(s.Worktree.Branch))
+	}
+	if err := api.call(ctx, "GET", "sessions/"+url.PathEscape(s.ID), nil, &s); err != nil {
+		return unanswered(ctx, err)
+	}
+	return printJSON(p.Stdout, s.Worktree)
 }
 
 func tellTree(p *Program, s backend.Session) error {

@@ -165,7 +165,7 @@ func openMaintenance(c *Client) *maintenance.Maintainer {
 		},
 		Writable: c.writable, Running: c.Running, Search: c.cfg.Search,
 		Attachments: c.attachments, PruneSnapshots: c.undo.Prune, SnapshotBytes: c.undo.Bytes,
-		Workspaces: c.workspaces.List, KnownAgent: c.cfg.Agents.Known, SessionsOf: c.Imports().sessionsOf,
+		Workspaces: c.workspaces.Examine, KnownAgent: c.cfg.Agents.Known, SessionsOf: c.Imports().sessionsOf,
 		SaveOutcome: saveOutcome,
 		AgentSessions: func(ctx context.Context, agent, before string) (list []maintenance.AgentSession, next string, supported bool, err error) {
 			page, err := c.Imports().Sessions(ctx, agent, "", before)

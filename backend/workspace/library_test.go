@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"deskhand/backend/host"
 	"deskhand/backend/refusal"
@@ -296,4 +298,36 @@ func TestRebase(t *testing.T) {
 			t.Errorf("Rebase(%q): got %q, want %q", path, got, want)
 		}
 	}
+}
+
+// A look that is under way may be older than the removal of the directory, so that a verification looks once more.
+func TestExamineLooksAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		path := filepath.Join(f.dir, "far")
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		f.in("s", path)
+		slow := true
+		local := host.Capabilities{Directories: host.NewDirectories(func(path string) bool {
+			gone := host.Gone(path)
+			if slow {
+				slow = false
+				time.Sleep(2 * time.Second) // the disk's answer comes late
+			}
+			return gone
+		}, nil)}
+		f.deps.Host = func(string) host.Capabilities { return local }
+		if list, err := f.List(t.Context()); err != nil || len(list) != 1 || list[0].Missing {
+			t.Fatalf("List before the disk answers: got %+v, %v; want the directory, not missing", list, err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := f.Examine(t.Context()); err != nil || len(list) != 1 || !list[0].Missing {
+			t.Errorf("Examine while an older look is under way: got %+v, %v; want the directory missing", list, err)
+		}
+	})
 }

@@ -129,6 +129,30 @@ func (l *Library) List(ctx context.Context) ([]KnownWorkspace, error) {
 	return list, nil
 }
 
+// longestLook is how long Examine waits for all disks together.
+const longestLook = 5 * time.Second
+
+// Examine is List for a verification: a look that is under way may be older than the call, and a disk may be slow, so Examine waits for the looks
+// of before, and then for its own.
+func (l *Library) Examine(ctx context.Context) ([]KnownWorkspace, error) {
+	list, err := l.query(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	until := time.Now().Add(longestLook)
+	for range 2 {
+		for _, w := range list {
+			l.deps.Host(w.Place).Directories.Begin(w.Path)
+		}
+		for _, w := range list {
+			if at := l.deps.Host(w.Place).Directories; at != nil {
+				at.InTime(w.Path, time.Until(until))
+			}
+		}
+	}
+	return l.List(ctx)
+}
+
 func (l *Library) get(ctx context.Context, id string) (KnownWorkspace, error) {
 	list, err := l.query(ctx, `WHERE w.id = ?`, id)
 	if err == nil && len(list) == 0 {
