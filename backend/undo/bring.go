@@ -40,7 +40,7 @@ func (l *Library) Bring(ctx context.Context, id, from string, paths []string, pr
 		b.wanted[path] = true
 	}
 	b.plan.late = b.puts
-	return l.restore(ctx, &s, &comparison{store: b.store, workspace: s.Workspace, was: theirs.ID}, b.plan, "")
+	return l.restore(ctx, &s, &trees{store: b.store, workspace: s.Workspace, was: theirs.ID}, b.plan, "")
 }
 
 // bringing is the files of a Bring.

@@ -14,8 +14,8 @@ type fileChange struct {
 	lost bool
 }
 
-// comparison is two trees of a directory, and what is known of the files beside the trees.
-type comparison struct {
+// trees is two trees of a directory, one of them earlier, and what is known of the files beside the trees.
+type trees struct {
 	store       *snapshot.Store // nil = there is nothing to compare
 	workspace   string          // to which store belongs
 	scope       string          // of the marks of a person: the id of a turn, that with a plus for it and all later ones, or sinceStart
@@ -27,9 +27,9 @@ type comparison struct {
 	between     map[string]bool // files that were changed between the turns as well
 }
 
-// comparison returns the trees of a turn.
-func (l *Library) comparison(r *turnRow, cwd string) comparison {
-	c := comparison{
+// treesOf returns the trees of a turn.
+func (l *Library) treesOf(r *turnRow, cwd string) trees {
+	c := trees{
 		store: l.Snapshots.Store(r.workspace, cwd), workspace: r.workspace, scope: r.turn, was: r.was, became: r.became, left: r.left, turn: r.turn,
 	}
 	if r.data != nil {
@@ -39,7 +39,7 @@ func (l *Library) comparison(r *turnRow, cwd string) comparison {
 }
 
 // difference returns the changed files between two trees, by path.
-func (l *Library) difference(ctx context.Context, c *comparison) ([]fileChange, error) {
+func (l *Library) difference(ctx context.Context, c *trees) ([]fileChange, error) {
 	list, cached := l.diffs.get(c.was, c.became)
 	if !cached {
 		var err error
@@ -141,7 +141,7 @@ func byPath(list []snapshot.Left) map[string]snapshot.Left {
 }
 
 // whole returns a change with all of its lines, where the change has too many lines for the cache.
-func (c *comparison) whole(ctx context.Context, ch *fileChange) (*fileChange, error) {
+func (c *trees) whole(ctx context.Context, ch *fileChange) (*fileChange, error) {
 	if !ch.Cut {
 		return ch, nil
 	}

@@ -100,7 +100,7 @@ func (r *restoration) putsBack(ctx context.Context, store *snapshot.Store, now s
 }
 
 // restore puts back the files of a plan. turn is the turn that is taken back as a whole; "" = none is.
-func (l *Library) restore(ctx context.Context, s *Session, at *comparison, p *plan, turn string) (Restored, error) {
+func (l *Library) restore(ctx context.Context, s *Session, at *trees, p *plan, turn string) (Restored, error) {
 	if err := l.Writable(); err != nil && !p.preview {
 		return Restored{}, err
 	}
@@ -136,7 +136,7 @@ func (l *Library) restore(ctx context.Context, s *Session, at *comparison, p *pl
 type restoreWork struct {
 	l       *Library
 	session *Session
-	at      *comparison
+	at      *trees
 	plan    *plan
 	turn    string // that is taken back as a whole
 	id      string

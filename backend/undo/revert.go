@@ -116,7 +116,7 @@ func (l *Library) Revert(ctx context.Context, id string, r RevertChanges) (Resto
 			return Restored{}, err
 		}
 	}
-	return l.restore(ctx, &c.session, &c.comparison, p, "")
+	return l.restore(ctx, &c.session, &c.trees, p, "")
 }
 
 // RestoreTurn takes back all changes of a turn, or of that turn and all later ones. The turns of several are not marked as undone, since
@@ -134,7 +134,7 @@ func (l *Library) RestoreTurn(ctx context.Context, id string, r RestoreTurn) (Re
 	for i := range c.list {
 		p.whole(&c.list[i], r.Force)
 	}
-	done, err := l.restore(ctx, &c.session, &c.comparison, p, c.turn)
+	done, err := l.restore(ctx, &c.session, &c.trees, p, c.turn)
 	if c.mixed {
 		done.Mixed, done.Reason = true, c.reason
 	}
@@ -158,7 +158,7 @@ func (l *Library) UndoRestoration(ctx context.Context, id, restoration string) (
 		return Restored{}, &refusal.Error{Code: refusedUnknownUndo}
 	}
 	r := rows[0]
-	c := comparison{store: l.Snapshots.Store(r.workspace, s.Cwd), workspace: r.workspace, was: r.was, became: r.became}
+	c := trees{store: l.Snapshots.Store(r.workspace, s.Cwd), workspace: r.workspace, was: r.was, became: r.became}
 	p := &plan{lost: map[string]bool{}, undoes: restoration}
 	if r.unfinished() {
 		p.late = func(ctx context.Context, now snapshot.Tree) ([]snapshot.Put, error) {

@@ -25,14 +25,14 @@ func (l *Library) recorded(ctx context.Context, id string) ([]turnRow, Session, 
 	return rows, s, err
 }
 
-// resolve returns the trees that a scope means. Where there is nothing to compare, the store of the comparison is nil and head tells why.
-func (l *Library) resolve(ctx context.Context, rows []turnRow, s *Session, scope ChangeScope) (c comparison, head Changes, err error) {
+// resolve returns the trees that a scope means. Where there is nothing to compare, the store of the trees is nil and head tells why.
+func (l *Library) resolve(ctx context.Context, rows []turnRow, s *Session, scope ChangeScope) (c trees, head Changes, err error) {
 	if scope.Since != "" {
 		marks := sinceStart
 		if scope.Since == sinceTurn {
 			first := slices.IndexFunc(rows, func(r turnRow) bool { return r.turn >= scope.Turn }) // ids have the order of their times
 			if first < 0 {
-				return comparison{}, Changes{State: stateReady, Turn: scope.Turn}, nil
+				return trees{}, Changes{State: stateReady, Turn: scope.Turn}, nil
 			}
 			rows, marks = rows[first:], scope.Turn+"+"
 		}
@@ -47,7 +47,7 @@ func (l *Library) resolve(ctx context.Context, rows []turnRow, s *Session, scope
 }
 
 // ofTurn is resolve for a turn; "" = the newest.
-func (l *Library) ofTurn(rows []turnRow, s *Session, turn string) (comparison, Changes) {
+func (l *Library) ofTurn(rows []turnRow, s *Session, turn string) (trees, Changes) {
 	i := len(rows) - 1
 	if turn != "" {
 		i = slices.IndexFunc(rows, func(r turnRow) bool { return r.turn == turn })
@@ -55,11 +55,11 @@ func (l *Library) ofTurn(rows []turnRow, s *Session, turn string) (comparison, C
 	head := Changes{State: stateReady, Turn: turn}
 	switch {
 	case i < 0 && s.Turn != "" && (turn == "" || turn == s.Turn):
-		return comparison{}, Changes{State: stateTaking, Turn: s.Turn}
+		return trees{}, Changes{State: stateTaking, Turn: s.Turn}
 	case i < 0 && l.Snapshots == nil:
-		return comparison{}, Changes{State: stateOff, Turn: turn, Reason: reasonOff}
+		return trees{}, Changes{State: stateOff, Turn: turn, Reason: reasonOff}
 	case i < 0:
-		return comparison{}, head
+		return trees{}, head
 	}
 	row := &rows[i]
 	head.Turn = row.turn
@@ -72,9 +72,9 @@ func (l *Library) ofTurn(rows []turnRow, s *Session, turn string) (comparison, C
 		head.State, head.Reason, head.Params = stateOff, row.data.Reason, row.data.Params
 	default:
 		head.Mixed, head.Reason = row.data.Mixed, row.data.Reason
-		return l.comparison(row, s.Cwd), head
+		return l.treesOf(row, s.Cwd), head
 	}
-	return comparison{}, head
+	return trees{}, head
 }
 
 // Changes returns what agents changed in a session's directory.
@@ -204,7 +204,7 @@ func nowOf(n snapshot.Now) string {
 
 // scope is the changed files of a scope, for a command on them.
 type scope struct {
-	comparison
+	trees
 	session Session
 	list    []fileChange
 }

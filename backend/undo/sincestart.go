@@ -76,21 +76,21 @@ func (c *composedCache) put(now composed) {
 }
 
 // ofTurns returns the trees of those turns that were not taken back. marks is the scope of the marks of a person.
-func (l *Library) ofTurns(ctx context.Context, rows []turnRow, s *Session, marks string) (comparison, Changes, error) {
+func (l *Library) ofTurns(ctx context.Context, rows []turnRow, s *Session, marks string) (trees, Changes, error) {
 	if l.Snapshots == nil {
-		return comparison{}, Changes{State: stateOff, Reason: reasonOff}, nil
+		return trees{}, Changes{State: stateOff, Reason: reasonOff}, nil
 	}
 	head := Changes{State: stateReady}
 	seen := slices.DeleteFunc(slices.Clone(rows), func(r turnRow) bool { return r.became == "" || r.data == nil })
 	if len(seen) == 0 {
 		if len(rows) == 0 {
-			return comparison{}, head, nil
+			return trees{}, head, nil
 		}
 		last := rows[len(rows)-1]
 		if last.data == nil {
-			return comparison{}, Changes{State: stateTaking}, nil
+			return trees{}, Changes{State: stateTaking}, nil
 		}
-		return comparison{}, Changes{State: stateOff, Reason: last.data.Reason, Params: last.data.Params}, nil
+		return trees{}, Changes{State: stateOff, Reason: last.data.Reason, Params: last.data.Params}, nil
 	}
 	seen = slices.DeleteFunc(seen, func(r turnRow) bool { return r.data.Undone })
 	for _, r := range seen {
@@ -101,9 +101,9 @@ func (l *Library) ofTurns(ctx context.Context, rows []turnRow, s *Session, marks
 	store := l.store(s)
 	all, err := l.compose(ctx, store, seen)
 	if err != nil {
-		return comparison{}, head, err
+		return trees{}, head, err
 	}
-	return comparison{
+	return trees{
 		store: store, workspace: s.Workspace, scope: marks, was: all.was, became: all.became, left: all.left, between: all.between,
 		mixed: head.Mixed, reason: head.Reason,
 	}, head, nil
