@@ -19,6 +19,7 @@ type compareCommand struct {
 	List    compareList    `cmd:"" default:"withargs" help:"Show the comparisons, the newest first (default)."`
 	Show    compareShow    `cmd:"" help:"Show what each agent has made of the prompt."`
 	Test    compareTest    `cmd:"" help:"Run the project's tests in the worktree of each agent, and wait for them."`
+	Begin   compareBegin   `cmd:"" help:"Begin agents that have not begun, after a failure or a crash."`
 	Add     compareAdd     `cmd:"" help:"Put the prompt to another agent."`
 	Files   compareFiles   `cmd:"" help:"Give files of one agent the content that they have in another one's worktree."`
 	Take    compareTake    `cmd:"" help:"Take one agent's work: the others are stopped, their worktrees removed with what is uncommitted kept, and their conversations put away."`
@@ -199,6 +200,31 @@ func (c *compareTest) tested(ctx context.Context, api *api, r backend.Comparison
 			return nil, r, unanswered(ctx, err)
 		}
 	}
+}
+
+type compareBegin struct {
+	compares
+	JSON bool `name:"json" help:"Print the record of the comparison as JSON."`
+}
+
+// Run begins the members that have no session.
+func (c *compareBegin) Run(p *Program) error {
+	return c.results(p, func(ctx context.Context, api *api, _ json.RawMessage, r backend.ComparisonResults) error {
+		for _, m := range r.Members {
+			if m.Begun {
+				continue
+			}
+			path := "comparisons/" + url.PathEscape(r.ID) + "/members/" + url.PathEscape(m.Session) + "/begin"
+			if err := api.call(ctx, "POST", path, nil, nil); err != nil {
+				return notCompared(ctx, err)
+			}
+		}
+		raw, r, err := api.comparison(ctx, r.ID)
+		if err != nil || c.JSON {
+			return errors.Join(err, printJSON(p.Stdout, raw))
+		}
+		return p.print("%s", comparisonWords(r, false))
+	})
 }
 
 type compareAdd struct {

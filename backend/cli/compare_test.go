@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"deskhand/backend/testkit"
 )
 
 // comparisonRepository is a repository whose tests fail where a file is bad.
@@ -152,19 +154,35 @@ func TestComparisonSurvivesAKill(t *testing.T) {
 			return false
 		}
 	}
-	const slow, quick = 250 * time.Millisecond, 100 * time.Millisecond
-	for after := slow; !killed(after, "prompt", "--agents", "mock,mock", "--approve", "once", "markdown"); after += slow {
+	const first = 100 * time.Millisecond
+	longer := func(after time.Duration) time.Duration { return after + after/4 } // so that a slow machine is not killed more often
+	for after := first; !killed(after, "prompt", "--agents", "mock,mock", "--approve", "once", "markdown"); after = longer(after) {
 		for _, c := range list().Items {
+			if out, errs, code := r.run("compare", "begin", c.ID); code != 0 || strings.Contains(out, "has not begun") {
+				t.Errorf("compare begin after a kill at %v: got exit code %d, stdout %s, stderr %s, want all agents begun", after, code, out, errs)
+			}
 			if len(c.Members) == 0 {
 				t.Errorf("a comparison after a kill at %v: got no member, want those that were named", after)
 			}
 		}
 	}
-	trees := r.must("git", "worktree", "list", "--porcelain")
-	sessions := r.must(r.self, "sessions", "--json", "--limit", "1000")
-	for line := range strings.Lines(trees) { // each worktree belongs to a session: nothing is left half made
-		if path, is := strings.CutPrefix(strings.TrimSpace(line), "worktree "); is && path != r.work && !strings.Contains(sessions, path) {
-			t.Errorf("after the kills: got the worktree %s without a session", path)
+	// Each worktree belongs to a session: one that was half made is removed by the next start, which a command that is quickly done may leave to
+	// the one after it.
+	orphans := func() (list []string) {
+		t.Helper()
+		trees := r.must("git", "worktree", "list", "--porcelain")
+		sessions := r.must(r.self, "sessions", "--json", "--limit", "1000")
+		for line := range strings.Lines(trees) {
+			if path, is := strings.CutPrefix(strings.TrimSpace(line), "worktree "); is && path != r.work && !strings.Contains(sessions, path) {
+				list = append(list, path)
+			}
+		}
+		return list
+	}
+	end := time.Now().Add(testkit.Limit)
+	for left := orphans(); len(left) > 0; left = orphans() {
+		if time.Now().After(end) {
+			t.Fatalf("after the kills: got the worktrees %q without a session, want none", left)
 		}
 	}
 
@@ -182,7 +200,7 @@ func TestComparisonSurvivesAKill(t *testing.T) {
 	}
 	text := strings.Repeat("nobody has committed this\n", 1000)
 	testWrite(t, filepath.Join(at, "work.txt"), text)
-	for after := quick; !killed(after, "compare", "take", c.ID, "1"); after += quick {
+	for after := first; !killed(after, "compare", "take", c.ID, "1"); after = longer(after) {
 		if taken := list().Items[0].Taken; taken != "" && taken != c.Members[0].Session {
 			t.Errorf("who was taken after a kill at %v: got %s, want the first agent or none", after, taken)
 		}

@@ -17,13 +17,16 @@ func comparisonWords(r backend.ComparisonResults, answers bool) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "#\tAGENT\tSTATE\tFILES\tLINES\tTIME\tTOKENS\tCOST\tTESTS\tBRANCH") // a Builder never fails
 	for i, m := range r.Results {
-		_, _ = fmt.Fprintf(w, "%d\t%s\t%s\t%d\t+%d -%d\t%s\t%s\n", i+1, plain(m.Name), memberState(r.Comparison, m.Session), len(m.Files), m.Added, m.Removed,
+		_, _ = fmt.Fprintf(w, "%d\t%s\t%s\t%d\t+%d -%d\t%s\t%s\n", i+1, plain(m.Name), memberState(r.Comparison, m), len(m.Files), m.Added, m.Removed,
 			span(time.Duration(m.Worked)*time.Millisecond), strings.Join(memberCells(m), "\t"))
 	}
 	_ = w.Flush()
 	for _, m := range r.Members {
-		if m.Problem != "" {
+		switch {
+		case m.Problem != "":
 			fmt.Fprintf(&b, "%s: %s\n", plain(m.Name), printable(m.Problem))
+		case !m.Begun:
+			fmt.Fprintf(&b, "%s has not begun; deskhand compare begin begins it\n", plain(m.Name))
 		}
 	}
 	filesByMember(&b, r)
@@ -54,7 +57,8 @@ func memberCells(m backend.MemberResult) []string {
 }
 
 // memberState describes a member in a word.
-func memberState(c backend.Comparison, s backend.Session) string {
+func memberState(c backend.Comparison, m backend.MemberResult) string {
+	s := m.Session
 	switch {
 	case s.ID == c.Taken:
 		return "taken"
@@ -64,7 +68,9 @@ func memberState(c backend.Comparison, s backend.Session) string {
 		return "works"
 	case s.ArchivedAt != nil:
 		return "put away"
-	case s.Exit != nil && s.Exit.Problem != "":
+	case m.Stopped == "cancelled", m.Stopped == "interrupted":
+		return "stopped"
+	case m.Error != nil, s.Exit != nil && s.Exit.Problem != "" && m.Stopped != "end_turn":
 		return "failed"
 	}
 	return "done"
