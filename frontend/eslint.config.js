@@ -11,7 +11,7 @@ const features = {
   browse: ['attachments'],
   changes: [],
   commands: ['palette', 'session', 'sidebar', 'worktree'],
-  compare: ['changes', 'inbox'],
+  compare: ['changes', 'inbox', 'worktree'],
   composer: ['attachments'],
   equip: [],
   inbox: ['rules', 'worktree'], // a set-up that holds an agent is among what waits
