@@ -25,6 +25,7 @@ type trees struct {
 	reason      string          // of mixed
 	turn        string          // whose trees these are; "" = those of all turns
 	between     map[string]bool // files that were changed between the turns as well
+	taking      bool            // a turn of several is without its last snapshot, and its changes are not among these
 }
 
 // treesOf returns the trees of a turn.

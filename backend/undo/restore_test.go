@@ -97,6 +97,23 @@ func TestTurnsFromOneOnAreRestored(t *testing.T) {
 	want(t, "a file that was edited since", outcomes(f.restore(id, undo.RestoreTurn{Turn: second, Later: true, Preview: true})), "a.txt conflict changes.edited\nb.txt removed")
 }
 
+// What the newest turn changed is known a moment after its end: until then it would be taken for a person's change.
+func TestTurnsAreRestoredOnceTheLastIsKnown(t *testing.T) {
+	f := open(t, "", config{})
+	id := f.session()
+	first, _ := f.during(id, func() { f.write("a.txt", "1\n") })
+	f.begin(id)
+	f.write("a.txt", "2\n")
+	turn := f.sessions[id].Turn
+	f.set(id, func(s *undo.Session) { s.Turn = "" })
+	of := undo.RestoreTurn{Turn: first, Later: true, Preview: true}
+	_, err := f.RestoreTurn(t.Context(), id, of)
+	wantRefused(t, "RestoreTurn before the last snapshot", err, "changes.taking")
+	f.set(id, func(s *undo.Session) { s.Turn = turn })
+	f.end(id)
+	want(t, "the preview after the last snapshot", outcomes(f.restore(id, of)), "a.txt removed")
+}
+
 func TestTurnIsRestored(t *testing.T) {
 	f := open(t, "", config{})
 	f.write("code.go", twenty(), "old.txt", "old\n", ".gitignore", "*.log\n", "noise.log", "1")

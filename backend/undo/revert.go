@@ -130,6 +130,9 @@ func (l *Library) RestoreTurn(ctx context.Context, id string, r RestoreTurn) (Re
 	if err != nil {
 		return Restored{}, err
 	}
+	if r.Later && c.taking && c.session.Turn == "" {
+		return Restored{}, &refusal.Error{Code: refusedTaking} // the files of the newest turn would be in conflict
+	}
 	p := &plan{lost: map[string]bool{}, preview: r.Preview}
 	for i := range c.list {
 		p.whole(&c.list[i], r.Force)

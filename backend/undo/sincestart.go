@@ -105,7 +105,7 @@ func (l *Library) ofTurns(ctx context.Context, rows []turnRow, s *Session, marks
 	}
 	return trees{
 		store: store, workspace: s.Workspace, scope: marks, was: all.was, became: all.became, left: all.left, between: all.between,
-		mixed: head.Mixed, reason: head.Reason,
+		mixed: head.Mixed, reason: head.Reason, taking: slices.ContainsFunc(rows, func(r turnRow) bool { return r.data == nil }),
 	}, head, nil
 }
 
