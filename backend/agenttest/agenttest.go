@@ -28,7 +28,7 @@ func UseInCommands() error {
 }
 
 // Program returns the path of the program with the agents. Its first argument names the agent: demo-agent, replay-agent, forgetful-agent,
-// asking-agent, leaving-agent or moded-agent; the further arguments are those of the agent. The first call in a process builds the program into
+// asking-agent, leaving-agent, delegating-agent or moded-agent; the further arguments are those of the agent. The first call in a process builds the program into
 // build/bin of the module, which is quick where the program is up to date.
 func Program(tb testing.TB) string {
 	tb.Helper()
@@ -58,6 +58,8 @@ func Main(args []string) int {
 		err = askingAgent(words, os.Stdin, os.Stdout)
 	case "leaving-agent":
 		err = leavingAgent(os.Stdin, os.Stdout)
+	case "delegating-agent":
+		err = delegatingAgent(os.Stdin, os.Stdout)
 	case "moded-agent":
 		err = modedAgent(words, os.Stdin, os.Stdout)
 	default:

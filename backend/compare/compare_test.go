@@ -11,6 +11,7 @@ import (
 	"deskhand/backend/compare"
 	"deskhand/backend/landing"
 	"deskhand/backend/refusal"
+	"deskhand/backend/session"
 	"deskhand/backend/setup"
 	"deskhand/backend/undo"
 )
@@ -95,7 +96,7 @@ func TestRefusedComparisonLeavesNothing(t *testing.T) {
 		_, err := d.Create(t.Context(), tc.n)
 		refused(t, tc.code, err, tc.code)
 	}
-	list, err := d.sessions.List(t.Context(), false, "", 10)
+	list, err := d.sessions.List(t.Context(), session.Which{}, "", 10)
 	must(t, err)
 	if got := d.list(); len(got) != 0 || len(list.Items) != 0 {
 		t.Errorf("after refusals: got %d comparisons and %d sessions, want none", len(got), len(list.Items))

@@ -58,7 +58,7 @@ func TestASessionThatDoesNotStartIsNone(t *testing.T) {
 	if m := p.answer(p.send("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, gone))); m.Error == nil || !strings.Contains(m.Error.Message, gone) {
 		t.Errorf("answer: got m %+v, want Error not nil and m.Error.Message with %v", m, gone)
 	}
-	page, err := o.List(t.Context(), false, "", 10)
+	page, err := o.List(t.Context(), sessions.Which{}, "", 10)
 	if err != nil || len(page.Items) != 0 {
 		t.Errorf(`List("", 10): got page.Items %+v, error %v, want no error and no page.Items`, page.Items, err)
 	}
@@ -283,7 +283,7 @@ func TestAnEditorThatGoesTakesNobodysWork(t *testing.T) {
 	t.Setenv(agenttest.Mute, "1")
 	o := openFixture(t)
 	list := func() []sessions.Session {
-		page, err := o.List(t.Context(), false, "", 10)
+		page, err := o.List(t.Context(), sessions.Which{}, "", 10)
 		if err != nil {
 			t.Fatal(err)
 		}

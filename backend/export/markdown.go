@@ -19,7 +19,7 @@ import (
 func (c conversation) writeMarkdown(ctx context.Context, w io.Writer) (lost, err error) {
 	s := c.session
 	t, damaged, err := c.transcript(ctx)
-	m := &markdown{w: cleaner{w, c.secret}, agent: s.AgentName, requests: map[string]requests.Request{}}
+	m := &markdown{w: cleaner{w, c.secret}, agent: s.AgentName, acpSession: s.ACPSessionID, requests: map[string]requests.Request{}}
 	for _, r := range t.Requests {
 		m.requests[r.ID] = r
 	}
@@ -52,6 +52,8 @@ type markdown struct {
 	speaker  string
 	requests map[string]requests.Request
 	err      error
+
+	acpSession string
 }
 
 func (m *markdown) print(format string, args ...any) {
@@ -119,6 +121,13 @@ func (m *markdown) entry(e transcript.Entry) {
 		m.served(e)
 	case "straggler":
 		m.print("\n*%s*\n", prose.OneLine(e.Straggler.Words()))
+	case "subagent":
+		m.says(m.agent)
+		m.print("\n*Subagent: %s*\n", prose.OneLine(e.Subagent.Words()))
+	case "message":
+		m.says(e.Message.Words(m.acpSession))
+		m.print("\n%s\n", prose.Closed(e.Text))
+		m.blocks(e.Blocks)
 	case "raw":
 		m.print("\n%s\n", acp.Fenced("json", string(e.Raw)))
 	}

@@ -359,9 +359,10 @@ func (c *Client) sessionRoutes() {
 			Limit    int    `query:"limit" default:"200" minimum:"1" maximum:"1000"`
 			Before   string `query:"before" maxLength:"100"`
 			Archived bool   `query:"archived"`
+			Of       string `query:"of" maxLength:"64" doc:"Id of a session: the sessions of its subagents instead, which no other list has"`
 		},
 		) (*body[session.Page[session.Session]], error) {
-			return answer(s.List(ctx, in.Archived, in.Before, in.Limit))
+			return answer(s.List(ctx, session.Which{Archived: in.Archived, Of: in.Of}, in.Before, in.Limit))
 		})
 	create := op("createSession", http.MethodPost, "sessions", "Make a session and start its agent, with a first prompt where one is given", http.StatusCreated)
 	create.MaxBodyBytes = maxPrompt

@@ -50,6 +50,8 @@ type agentProcess struct {
 	exchange
 	services
 
+	family  *family        // the child sessions in the process
+	sending sync.Mutex     // held while a message goes to the process
 	replay  *replay        // the history that the agent replays; nil while there is no replay
 	closing *gracefulClose // the last messages; set before ctx ends
 }
@@ -98,7 +100,7 @@ type exchange struct {
 // services is the work of Deskhand for an agent process: files, programs, and commands that outlived their turn.
 type services struct {
 	serving      map[acp.Key]context.CancelFunc // requests of the agent that are being served
-	programs     map[string]*program            // programs that run for the agent or are not released, by terminal id
+	programs     map[string]*agentProgram       // programs that run for the agent or are not released, by terminal id
 	stragglers   map[string]*leftRunning        // stragglers of stopped turns, by id
 	lastTerminal int
 	lastFile     <-chan struct{} // closed when the newest file request has ended; nil before the first
@@ -144,6 +146,10 @@ func (v *conversation) begin() {
 
 // run spawns the process, reads the agent's messages until the process ends or the conversation is detached, and ends the process.
 func (a *agentProcess) run(agent, cwd, serverID string) {
+	if w := a.v.within; w != nil {
+		a.runWithin(w)
+		return
+	}
 	at := a.v.host()
 	if at.Agents == nil {
 		a.runThere(agent, cwd, serverID)
@@ -281,7 +287,7 @@ func (a *agentProcess) write(inst transport) {
 // writeAll sends messages to the agent. writeAll returns false when no further message can be sent.
 func (a *agentProcess) writeAll(inst transport, lines [][]byte) bool {
 	for _, line := range lines {
-		err := inst.Send(a.ctx, line)
+		err := a.sendTo(a.ctx, inst, line)
 		if err == nil {
 			continue
 		}
@@ -420,20 +426,24 @@ func (v *conversation) received(a *agentProcess, batch []proxy.Message) {
 		if v.agent != a {
 			return // one of the messages ended this generation
 		}
-		v.take(m.Data)
+		v.take(m)
 		a.taken = m.Seq
 		v.remote.reached(a, m.Seq)
 	}
 }
 
 // take journals one message of the agent, and dispatches it by its kind.
-func (v *conversation) take(data []byte) {
+func (v *conversation) take(m proxy.Message) {
+	data := m.Data
 	env, err := acp.Peek(data)
 	if err != nil {
 		v.frame(journal.In, data)
 		return // the transcript shows the unreadable line
 	}
 	a := v.agent
+	if a.divert(env, m) {
+		return
+	}
 	replays := a.beforeReplayed(env, data)
 	v.frame(journal.In, data)
 	if replays {
@@ -557,7 +567,7 @@ func (v *conversation) capabilities() map[string]any {
 			"auth":        map[string]any{"terminal": true},
 			"fs":          map[string]any{"readTextFile": here, "writeTextFile": here},
 			"terminal":    v.inbox.serves("terminal/create"),
-			"elicitation": map[string]any{"form": map[string]any{}, "url": map[string]any{}}, "plan": map[string]any{},
+			"elicitation": map[string]any{"form": map[string]any{}, "url": map[string]any{}}, "plan": map[string]any{}, "subagents": map[string]any{},
 			"session": map[string]any{
 				"configOptions": map[string]any{"boolean": map[string]any{}}, "notices": map[string]any{}, "compaction": map[string]any{},
 			},
@@ -958,6 +968,7 @@ func newAgentProcess(v *conversation) *agentProcess {
 	a := &agentProcess{
 		v:         v,
 		gone:      make(chan struct{}),
+		family:    &family{members: map[string]*within{}},
 		launching: launching{further: slices.Clone(v.row.Directories), plan: &launch.Plan{}},
 		exchange: exchange{
 			pending:   map[acp.Key]reply{},
@@ -967,7 +978,7 @@ func newAgentProcess(v *conversation) *agentProcess {
 		},
 		services: services{
 			serving:    map[acp.Key]context.CancelFunc{},
-			programs:   map[string]*program{},
+			programs:   map[string]*agentProgram{},
 			stragglers: map[string]*leftRunning{},
 			lastFile:   v.lastWrite,
 		},

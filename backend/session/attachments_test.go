@@ -428,7 +428,7 @@ func TestAttachmentsOfDraftAndQueueOutliveProgram(t *testing.T) {
 	if !slices.Equal(idsOf(now.Attachments), []string{second.ID, first.ID}) || travels(now.Attachments) != "embedded, image" {
 		t.Fatalf("draft after reopening: got %+v, want second.txt embedded, then first.png", now.Attachments)
 	}
-	list, err := d.List(t.Context(), false, "", 10)
+	list, err := d.List(t.Context(), session.Which{}, "", 10)
 	if err != nil || travels(list.Items[0].Attachments) != "embedded, image" {
 		t.Errorf("List after reopening: got %+v, %v; want the draft's attachments", list, err)
 	}

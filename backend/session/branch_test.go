@@ -102,7 +102,7 @@ func TestBranchIsRefused(t *testing.T) {
 	d.idle(id)
 	_, err = d.Branch(t.Context(), id, "019d0000-0000-7000-8000-000000000000", "")
 	refused(t, err, "branch.unknown_turn")
-	if list, err := d.List(t.Context(), false, "", 10); err != nil || len(list.Items) != 1 {
+	if list, err := d.List(t.Context(), session.Which{}, "", 10); err != nil || len(list.Items) != 1 {
 		t.Errorf("List after refused branches: got %+v, error %v; want 1", list, err)
 	}
 }

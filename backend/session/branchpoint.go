@@ -17,6 +17,9 @@ func (c *Client) Branch(ctx context.Context, id, turn, instead string) (Session,
 		return Session{}, err
 	}
 	v, err := c.conversation(ctx, id)
+	if err == nil {
+		err = v.belongs()
+	}
 	if err != nil {
 		return Session{}, err
 	}

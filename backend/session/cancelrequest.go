@@ -209,9 +209,11 @@ func (s *cancellation) effect(e lifecycle.Event) {
 			return
 		}
 		s.v.notify("session/cancel", map[string]any{"sessionId": s.v.row.ACPSessionID})
-		s.v.saveRow() // so that surfaces show that the turn is being stopped
-		s.stopBy = time.Now().Add(stopLimit)
-		s.arm()
+		s.v.saveRow()                // so that surfaces show that the turn is being stopped
+		if s.v.row.Subagent == nil { // stronger means would end the whole process
+			s.stopBy = time.Now().Add(stopLimit)
+			s.arm()
+		}
 	case lifecycle.InterruptSent:
 		reason := s.v.agent.interrupt()
 		s.v.note(transcript.Note{Note: transcript.NoteInterrupted, Reason: reason})

@@ -75,6 +75,9 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		requests: requests.New(cfg.Store),
 	}}
 	c.retire, c.approved = c.erased, c.approvedElsewhere
+	c.subagent = func(v *conversation, u acp.SubagentUpdate, parent *conversation) (*conversation, error) {
+		return openSubagent(c, v, u, parent)
+	}
 	c.rules = openRules(c)
 	c.hosts.Local = host.Capabilities{
 		Agents: cfg.Agents, Directories: host.NewDirectories(cfg.Gone, c.refound), Files: cfg.Files, Snapshots: cfg.Snapshots, Tools: cfg.Tools,
@@ -201,7 +204,9 @@ func (c *Client) enliven(r row, lastFrame int64) (*conversation, error) {
 		return nil, ErrClosed
 	}
 	c.live[r.ID] = v
-	c.background.Start(func() { c.undo.Prepare(c.ctx, undoSession(&r.Session)) })
+	if r.Subagent == nil {
+		c.background.Start(func() { c.undo.Prepare(c.ctx, undoSession(&r.Session)) })
+	}
 	return v, nil
 }
 
@@ -313,14 +318,24 @@ type Page[T any] struct {
 
 // The WHERE and ORDER BY of the list of sessions, in the form of the index session_updated.
 const (
-	listed       = "WHERE s.deleted_at = 0 AND (s.archived_at = 0) = ?"
+	listed       = "WHERE s.parent = '' AND s.deleted_at = 0 AND (s.archived_at = 0) = ?"
+	listedOf     = "WHERE s.parent = ? AND s.deleted_at = 0"
 	listedBefore = " AND (s.updated_at, s.id) < (?, ?)"
 	listedFirst  = " ORDER BY s.updated_at DESC, s.id DESC LIMIT ?"
 )
 
+// Which says which sessions List returns: the sessions of subagents of a session, or else those of persons that are archived, or are not.
+type Which struct {
+	Archived bool
+	Of       string // the id of the session whose subagents are meant
+}
+
 // List returns sessions, the most recent first. before is the Next of the page before.
-func (c *Client) List(ctx context.Context, archived bool, before string, limit int) (Page[Session], error) {
-	where, args := listed, []any{!archived}
+func (c *Client) List(ctx context.Context, which Which, before string, limit int) (Page[Session], error) {
+	where, args := listed, []any{!which.Archived}
+	if which.Of != "" {
+		where, args = listedOf, []any{which.Of}
+	}
 	if before != "" {
 		at, id, _ := strings.Cut(before, "~")
 		t, err := time.Parse(timeLayout, at)
@@ -395,6 +410,11 @@ func (c *Client) Change(ctx context.Context, id string, p Patch) (Session, error
 			return Session{}, err
 		}
 		p.Directories = &further
+	}
+	if p.Archived != nil {
+		if err := v.belongs(); err != nil {
+			return Session{}, err
+		}
 	}
 	var chips []transcript.Attachment
 	if p.Attachments != nil {

@@ -638,7 +638,7 @@ func TestSessionsAreThereAfterReopening(t *testing.T) {
 	d.close()
 
 	d = open(t, dir)
-	page, err := d.List(t.Context(), false, "", 10)
+	page, err := d.List(t.Context(), session.Which{}, "", 10)
 	if err != nil || len(page.Items) != 1 {
 		t.Fatalf("List after reopening: got %+v, %v; want one session", page, err)
 	}
@@ -1185,7 +1185,7 @@ func TestListIsReadByPages(t *testing.T) {
 	seen := map[string]bool{}
 	before := ""
 	for {
-		page, err := d.List(t.Context(), false, before, 2)
+		page, err := d.List(t.Context(), session.Which{}, before, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1202,7 +1202,7 @@ func TestListIsReadByPages(t *testing.T) {
 	if len(seen) != 4 || seen[ids[0]] {
 		t.Errorf("List by pages: got %v, want 4 sessions without the archived %s", seen, ids[0])
 	}
-	if page, err := d.List(t.Context(), true, "", 2); err != nil || len(page.Items) != 1 || page.Items[0].ArchivedAt == nil {
+	if page, err := d.List(t.Context(), session.Which{Archived: true}, "", 2); err != nil || len(page.Items) != 1 || page.Items[0].ArchivedAt == nil {
 		t.Errorf("List of the archived: got %+v, %v; want one with its time", page, err)
 	}
 	if _, err := d.Get(t.Context(), "nope"); !errors.Is(err, session.ErrNotFound) {

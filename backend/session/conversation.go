@@ -86,6 +86,7 @@ type agentSide struct {
 	failure   *transcript.TurnError // the error that ended the prompt, for the turn
 	agentName string                // the agent's display name
 	modes     startmode.Modes       // the agent's modes, by whether the agent asks in them
+	within    *within               // the place in the process of another session's agent; nil where the session is no subagent's, or has not been heard of
 	kept      *gracefulClose        // the graceful close of an agent that is kept while the deletion of the session can be undone
 	links     sync.WaitGroup        // goroutines of all agent processes of this session
 	lastWrite <-chan struct{}       // closed when the newest file write of an agent has ended, successful or not; nil before the first write
@@ -214,6 +215,9 @@ func (v *conversation) do(c lifecycle.Command) []lifecycle.Event {
 
 // wish is do for a command of a person: a refused command becomes an error.
 func (v *conversation) wish(c lifecycle.Command) error {
+	if err := v.refusesSubagent(c); err != nil {
+		return err
+	}
 	for _, e := range v.do(c) {
 		if r, ok := e.(lifecycle.CommandRefused); ok {
 			return &RefusedError{Code: r.Code}
@@ -268,6 +272,7 @@ func (v *conversation) readied() {
 	v.tellRefusals()
 	v.saveRow()
 	v.forking.makeAll()
+	v.agent.replayed()
 }
 
 // turnEffect runs the effects of an event of the running turn.
@@ -275,27 +280,35 @@ func (v *conversation) turnEffect(e lifecycle.Event) {
 	switch e := e.(type) {
 	case lifecycle.TurnBegun:
 		v.refusal = nil
+		if v.saveTurn(); v.row.Subagent != nil { // its parent's turns have what it changes
+			v.note(transcript.Note{Note: transcript.NoteTurnBegan, Turn: e.Turn, Reason: transcript.ReasonSubagent})
+			v.touched()
+			break
+		}
 		v.note(transcript.Note{Note: transcript.NoteTurnBegan, Turn: e.Turn, Prompt: v.turn.prompt, Attachments: v.turn.attachments})
-		v.saveTurn()
 		v.touched()
 		v.snapshots.TurnBegins(v.c.ctx, undoSession(&v.row.Session), e.Turn, v.turn.StartedAt.Time)
 	case lifecycle.PromptSent:
-		v.composer.letGo(e.Turn)
+		if v.row.Subagent == nil {
+			v.composer.letGo(e.Turn)
+		}
 	case lifecycle.TurnEnded:
 		v.stopping.disarm()
 		v.composer.stop()
 		now := Time{Time: time.Now()}
 		v.turn.State, v.turn.StopReason, v.turn.EndedAt, v.turn.Error = "done", e.Reason, &now, v.failure
 		v.idleness.keeps(e.Reason != lifecycle.StopError)
-		if n := stopNotice(e.Reason, v.agentName, v.fold.Answered, len(v.turn.attachments) > 0); n != nil {
+		if n := transcript.StopNotice(e.Reason, v.agentName, v.fold.Answered, len(v.turn.attachments) > 0); n != nil {
 			v.note(transcript.Note{Note: transcript.NoteNotice, Notice: n})
 		}
 		v.note(transcript.Note{Note: transcript.NoteTurnEnded, Turn: e.Turn, Reason: e.Reason, Error: v.failure})
 		v.saveTurn()
-		v.step.after = append(v.step.after, v.snapshots.TurnEnds(v.c.ctx, undoSession(&v.row.Session), e.Turn))
-		v.lookForStragglers(v.turn, e.Reason)
+		if v.row.Subagent == nil {
+			v.step.after = append(v.step.after, v.snapshots.TurnEnds(v.c.ctx, undoSession(&v.row.Session), e.Turn))
+			v.lookForStragglers(v.turn, e.Reason)
+			v.row.Unread = true
+		}
 		v.turn, v.failure = nil, nil
-		v.row.Unread = true
 		v.step.sync = true
 		v.touched()
 	}
@@ -623,6 +636,9 @@ func (v *conversation) patch(p Patch, chips []transcript.Attachment) {
 
 // restart ends the agent without an exit that people see, and starts the agent on the same session.
 func (v *conversation) restart() error {
+	if err := v.refusesSubagent(nil); err != nil {
+		return err
+	}
 	if v.state.Base != lifecycle.Closed {
 		v.do(lifecycle.Exited{Code: transcript.ProblemRestart})
 	}
@@ -633,6 +649,9 @@ func (v *conversation) restart() error {
 // an asking mode holds for the next message. asked reports whether the running agent has been asked; then is called later with the agent's
 // error, or nil.
 func (v *conversation) setConfig(option string, value json.RawMessage, then func(*acp.Error)) (asked bool, err error) {
+	if err := v.refusesSubagent(nil); err != nil {
+		return false, err
+	}
 	unbegun := v.state.Base == lifecycle.Closed && !v.state.Asleep && v.fold.Facts.Start != nil // the agent could not begin in the mode or with the model that was chosen
 	if v.state.Base == lifecycle.Closed && !v.state.Asleep && !unbegun || v.state.Base == lifecycle.Starting || v.state.Base == lifecycle.Replaying {
 		return false, &RefusedError{Code: "session.not_ready"}

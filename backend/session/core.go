@@ -153,8 +153,9 @@ type core struct {
 	workspaces  *workspace.Library
 	worktrees   *worktrees.Library
 
-	retire   func(id string)                                                  // takes a session that is about to be erased out of the client's sessions
-	approved func(directory string, list []launch.Executable, surface string) // tells the other sessions of a directory about an approval
+	retire   func(id string)                                                                          // takes a session that is about to be erased out of the client's sessions
+	subagent func(v *conversation, u acp.SubagentUpdate, parent *conversation) (*conversation, error) // returns the conversation of a child session within the process that v reads: the stored one, or a new one of parent; nil without both
+	approved func(directory string, list []launch.Executable, surface string)                         // tells the other sessions of a directory about an approval
 }
 
 const (

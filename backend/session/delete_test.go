@@ -45,7 +45,7 @@ func (d *desk) listed(id, word string) []string {
 	d.t.Helper()
 	var where []string
 	for _, archived := range []bool{false, true} {
-		page, err := d.List(d.t.Context(), archived, "", 1000)
+		page, err := d.List(d.t.Context(), session.Which{Archived: archived}, "", 1000)
 		if err != nil {
 			d.t.Fatal(err)
 		}
@@ -266,7 +266,7 @@ func TestDeletionOutlivesProgram(t *testing.T) {
 	d.close()
 
 	d = openAs(t, dir, proxy.Config{}, session.Config{Undo: time.Hour})
-	if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) > 0 {
+	if page, err := d.List(t.Context(), session.Which{}, "", 10); err != nil || len(page.Items) > 0 {
 		t.Fatalf("List after reopening: got %+v, %v; want none", page, err)
 	}
 	d.notFound(gone.ID)
@@ -283,7 +283,7 @@ func TestDeletionOutlivesProgram(t *testing.T) {
 			t.Fatal(d.rows(gone.ID))
 		}
 	}
-	if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) != 1 || page.Items[0].ID != back.ID {
+	if page, err := d.List(t.Context(), session.Which{}, "", 10); err != nil || len(page.Items) != 1 || page.Items[0].ID != back.ID {
 		t.Fatalf("List after Restore: got %+v, %v; want only %s", page, err, back.ID)
 	}
 }
@@ -323,7 +323,7 @@ func TestEraseUnusedRefusesUsedSessions(t *testing.T) {
 	if err := d.EraseUnused(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) != 1 || page.Items[0].ID != other {
+	if page, err := d.List(t.Context(), session.Which{}, "", 10); err != nil || len(page.Items) != 1 || page.Items[0].ID != other {
 		t.Errorf("List after EraseUnused: got %+v, %v; want only %s", page.Items, err, other)
 	}
 }

@@ -14,14 +14,19 @@ type eraser struct{ *Client }
 
 // Delete deletes a session: a running turn is cancelled, and the agent ends. Deleting a deleted session changes nothing.
 func (c *Client) Delete(ctx context.Context, id string) error {
-	v, err := c.any(ctx, id)
-	if err == nil {
-		err = v.reach(ctx, func() error { v.deletion.begin(); return nil })
-	}
-	if errors.Is(err, ErrNotFound) && c.erasing.knows(id) {
-		return nil
-	}
-	return err
+	return ofFamily(ctx, c, id, func(member string) error {
+		v, err := c.any(ctx, member)
+		if err == nil && member == id {
+			err = v.belongs()
+		}
+		if err == nil {
+			err = v.reach(ctx, func() error { v.deletion.begin(); return nil })
+		}
+		if errors.Is(err, ErrNotFound) && c.erasing.knows(member) {
+			return nil
+		}
+		return err
+	})
 }
 
 // Erase deletes a session for good, and returns when no row of the session is stored. An agent that offers session/delete is asked to
@@ -85,10 +90,14 @@ func (c *Client) Restore(ctx context.Context, id string) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	if err := v.reach(ctx, func() error { v.do(lifecycle.Undelete{}); return nil }); err != nil {
-		return Session{}, err
-	}
-	return c.show(v.look()), nil
+	err = ofFamily(ctx, c, id, func(member string) error {
+		v, err := c.any(ctx, member)
+		if err == nil {
+			err = v.reach(ctx, func() error { v.do(lifecycle.Undelete{}); return nil })
+		}
+		return err
+	})
+	return c.show(v.look()), err
 }
 
 const refusedUsed = "session.used" // a person has begun something in the session

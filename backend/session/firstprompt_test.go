@@ -55,7 +55,7 @@ func TestCreateWithRefusedPrompt(t *testing.T) {
 			t.Errorf("Create, %s: got %v, want the refusal %s", name, err, test.code)
 		}
 	}
-	page, err := d.List(t.Context(), false, "", 10)
+	page, err := d.List(t.Context(), session.Which{}, "", 10)
 	if err != nil || len(page.Items) != 0 {
 		t.Errorf("the sessions afterwards: got %d, %v, want none", len(page.Items), err)
 	}

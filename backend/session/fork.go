@@ -59,6 +59,9 @@ const talkName = "what-was-said.md"
 
 // ask requests a fork from the agent, which is started if it does not run. made receives the result.
 func (w *forkRequests) ask(made chan<- fork) error {
+	if err := w.v.refusesSubagent(nil); err != nil {
+		return err
+	}
 	switch {
 	case w.v.state.Turn != "":
 		return &RefusedError{Code: lifecycle.RefusedRunning}

@@ -128,7 +128,7 @@ func TestForkIsRefused(t *testing.T) {
 		refused(t, err, "fork.unsupported")
 		d.idle(other)
 	}
-	list, err := d.List(t.Context(), false, "", 10)
+	list, err := d.List(t.Context(), session.Which{}, "", 10)
 	if err != nil || len(list.Items) != 2 {
 		t.Fatalf("List after refused forks: got %+v, %v; want 2", list, err)
 	}
@@ -285,7 +285,7 @@ func TestForkThatBreaksOffLeavesNothing(t *testing.T) {
 			if err := d.db.Read().QueryRowContext(t.Context(), `SELECT id, deleted_at FROM seen`).Scan(&id, &deleted); err != nil || deleted == 0 {
 				t.Fatalf("while it was made it counted as deleted at %d, %v", deleted, err)
 			}
-			if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) != 1 {
+			if page, err := d.List(t.Context(), session.Which{}, "", 10); err != nil || len(page.Items) != 1 {
 				t.Fatalf("there are %+v, %v", page.Items, err)
 			}
 			d.until("the end of what was made", func() bool { return len(d.rows(id)) == 0 })

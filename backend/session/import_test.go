@@ -199,7 +199,7 @@ func TestImportIsRefused(t *testing.T) {
 	d = open(t, d.dir)
 	_, err = d.Imports().Sessions(t.Context(), "mock", "", "")
 	refused(t, err, "agent.auth_required")
-	if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) > 0 {
+	if page, err := d.List(t.Context(), session.Which{}, "", 10); err != nil || len(page.Items) > 0 {
 		t.Fatalf("List after refused imports: got %+v, %v; want none", page, err)
 	}
 }

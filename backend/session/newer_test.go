@@ -57,7 +57,7 @@ func TestNewerDataIsShownAndNotChanged(t *testing.T) {
 
 	d = open(t, dir)
 	refused(t, d.ReadOnly(), "storage.newer")
-	list, err := d.List(t.Context(), false, "", 10)
+	list, err := d.List(t.Context(), session.Which{}, "", 10)
 	if err != nil || len(list.Items) != 1 || list.Items[0].ID != id || list.Items[0].Phase != lifecycle.Closed {
 		t.Errorf("List of newer data: got %+v, %v; want session %s, closed", list, err, id)
 	}

@@ -48,7 +48,7 @@ func TestDiskThatDoesNotAnswerHoldsUpNothing(t *testing.T) {
 
 	until := make(chan struct{})
 	hangs.Store(&until) // each call below would wait for the disk, which does not answer
-	page, err := d.List(t.Context(), false, "", 10)
+	page, err := d.List(t.Context(), session.Which{}, "", 10)
 	if err != nil || len(page.Items) != 3 || page.Items[0].Workspace.Missing {
 		t.Errorf("List without the disk: got %+v, %v; want 3 sessions, none told as missing", page, err)
 	}

@@ -137,7 +137,7 @@ func (d *desk) said(id string) {
 // asleep returns the titles of the hibernated sessions.
 func (d *desk) asleep() string {
 	d.t.Helper()
-	page, err := d.List(d.t.Context(), false, "", 100)
+	page, err := d.List(d.t.Context(), session.Which{}, "", 100)
 	if err != nil {
 		d.t.Fatal(err)
 	}

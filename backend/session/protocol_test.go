@@ -341,7 +341,7 @@ func TestCapabilitiesAreThoseOfTheProtocol(t *testing.T) {
 	d.checkFrames(t, id)
 	const want = `{"_meta":{"sandboxagent.dev":{"extensions":{"sessionRequestQuestion":true}},"terminal-auth":true,"terminal_output":true},` +
 		`"auth":{"terminal":true},"elicitation":{"form":{},"url":{}},"fs":{"readTextFile":true,"writeTextFile":true},"plan":{},` +
-		`"session":{"compaction":{},"configOptions":{"boolean":{}},"notices":{}},"terminal":true}`
+		`"session":{"compaction":{},"configOptions":{"boolean":{}},"notices":{}},"subagents":{},"terminal":true}`
 	if have, _ := json.Marshal(sent.Params.ClientCapabilities); string(have) != want {
 		t.Errorf("capabilities: got %s\nwant %s", have, want)
 	}

@@ -337,7 +337,7 @@ func TestQueueOutlivesProgram(t *testing.T) {
 	d.queues(s.ID, "plan")
 	d.close()
 	d = open(t, dir)
-	list, err := d.List(t.Context(), false, "", 10)
+	list, err := d.List(t.Context(), session.Which{}, "", 10)
 	if err != nil || len(list.Items) != 1 || list.Items[0].Queue != 2 {
 		t.Fatalf("List after reopening: got %+v, %v; want one session with 2 queued", list, err)
 	}

@@ -53,6 +53,8 @@ type Session struct {
 	Usage           *transcript.Usage         `json:"usage,omitempty"`
 	Offers          []string                  `json:"offers" enum:"fork,steer,close,delete,list,directories" doc:"What its agent can do beside the usual, as it said when it was last started"`
 	Origin          *Origin                   `json:"origin,omitempty" doc:"Where it comes from, when it was not begun here from nothing"`
+	Subagent        *Subagent                 `json:"subagent,omitempty" doc:"Of a session that the agent of another session has begun for a part of its work"`
+	Subagents       int                       `json:"subagents,omitempty" doc:"How many such sessions its agent has begun"`
 	Exit            *transcript.Exit          `json:"exit,omitempty" doc:"How the agent ended or why it did not start; gone after a restart"`
 	Unread          bool                      `json:"unread"`
 	Draft           string                    `json:"draft" doc:"What stands in the composer, unsent"`

@@ -33,7 +33,8 @@ const (
 
 const sessionColumns = `s.id, s.place, s.cwd, s.agent, s.title, s.title_by, s.labels, s.pinned, s.unread, s.draft, s.acp_session_id,
 	s.protocol_version, s.generation, s.facts, s.exit, s.created_at, s.updated_at, s.archived_at, w.id, w.path,
-	(SELECT count(*) FROM queue_item q WHERE q.session = s.id), s.directories, s.origin, s.draft_attachments`
+	(SELECT count(*) FROM queue_item q WHERE q.session = s.id), s.directories, s.origin, s.draft_attachments,
+	s.parent, s.subagent, (SELECT count(*) FROM session c WHERE c.parent = s.id AND c.parent <> '' AND c.deleted_at = 0)`
 
 const sessionFrom = ` FROM session s` + workspace.Join + `s.workspace `
 
@@ -41,15 +42,20 @@ type scanner = record.Scanner
 
 func scanSession(s scanner) (row, error) {
 	var r row
-	var labels, known, exit, directories, origin, attachments string
+	var labels, known, exit, directories, origin, attachments, parent, subagent string
 	var created, updated, archived int64
 	err := s.Scan(&r.ID, &r.Place, &r.Cwd, &r.Agent, &r.Title, &r.titleBy, &labels, &r.Pinned, &r.Unread, &r.Draft, &r.ACPSessionID,
-		&r.ProtocolVersion, &r.Generation, &known, &exit, &created, &updated, &archived, &r.Workspace.ID, &r.Workspace.Path, &r.Queue, &directories, &origin, &attachments)
+		&r.ProtocolVersion, &r.Generation, &known, &exit, &created, &updated, &archived, &r.Workspace.ID, &r.Workspace.Path, &r.Queue, &directories, &origin, &attachments,
+		&parent, &subagent, &r.Subagents)
 	if err != nil {
 		return row{}, err
 	}
 	r.Labels, r.facts, r.Directories = stored[[]string](labels), stored[transcript.Facts](known), stored[[]string](directories)
 	r.Attachments, r.Exit, r.Origin = stored[[]transcript.Attachment](attachments), stored[*transcript.Exit](exit), stored[*Origin](origin)
+	if parent != "" {
+		told := stored[Subagent](subagent)
+		told.Parent, r.Subagent = parent, &told
+	}
 	r.CreatedAt, r.UpdatedAt = fromMillis(created), fromMillis(updated)
 	if archived != 0 {
 		at := fromMillis(archived)
@@ -105,17 +111,21 @@ func (r *row) save(ctx context.Context, tx *sql.Tx) error {
 	if r.Origin != nil {
 		origin = string(mustJSON(r.Origin))
 	}
+	parent, subagent := "", ""
+	if r.Subagent != nil {
+		parent, subagent = r.Subagent.Parent, string(mustJSON(r.Subagent))
+	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO session (id, place, workspace, cwd, agent, title, title_by, labels, pinned, unread, draft,
-		acp_session_id, protocol_version, generation, facts, exit, created_at, updated_at, archived_at, directories, origin, draft_attachments, projection)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		acp_session_id, protocol_version, generation, facts, exit, created_at, updated_at, archived_at, directories, origin, draft_attachments, projection, parent, subagent)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET title = excluded.title, title_by = excluded.title_by, labels = excluded.labels,
 		pinned = excluded.pinned, unread = excluded.unread, draft = excluded.draft, acp_session_id = excluded.acp_session_id,
 		protocol_version = excluded.protocol_version, generation = excluded.generation, facts = excluded.facts, exit = excluded.exit,
 		updated_at = excluded.updated_at, archived_at = excluded.archived_at, directories = excluded.directories, origin = excluded.origin,
-		draft_attachments = excluded.draft_attachments`,
+		draft_attachments = excluded.draft_attachments, subagent = excluded.subagent`,
 		r.ID, r.Place, r.Workspace.ID, r.Cwd, r.Agent, r.Title, r.titleBy, string(mustJSON(r.Labels)), r.Pinned, r.Unread, r.Draft,
 		r.ACPSessionID, r.ProtocolVersion, r.Generation, string(mustJSON(r.facts)), exit,
-		millis(r.CreatedAt.Time), millis(r.UpdatedAt.Time), optionalMillis(r.ArchivedAt), string(mustJSON(r.Directories)), origin, attachmentsText(r.Attachments), transcript.Projection)
+		millis(r.CreatedAt.Time), millis(r.UpdatedAt.Time), optionalMillis(r.ArchivedAt), string(mustJSON(r.Directories)), origin, attachmentsText(r.Attachments), transcript.Projection, parent, subagent)
 	return err
 }
 

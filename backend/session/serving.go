@@ -120,7 +120,7 @@ func (a *agentProcess) chore(method string, params json.RawMessage) (chore, *acp
 	}
 	switch method {
 	case "terminal/output":
-		return p.output, nil
+		return p.newest, nil
 	case "terminal/wait_for_exit":
 		return p.waitForExit, nil
 	case "terminal/kill":

@@ -8,17 +8,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-	"unicode/utf8"
 
 	"deskhand/backend/acp"
 	"deskhand/backend/processes"
+	"deskhand/backend/program"
 	"deskhand/backend/proxy"
 	"deskhand/backend/transcript"
 )
@@ -42,24 +39,14 @@ const (
 	journalFrame = 4 << 10 // bytes of output in the journaled answer: the notes have the output
 )
 
-// program is a program that runs for an agent: its output on stdout and stderr, in order, and its end.
-type program struct {
+// agentProgram is a program that runs for an agent.
+type agentProgram struct {
 	a      *agentProcess
 	id     string
-	limit  int
+	output *program.Output
 	life   context.Context    //nolint:containedctx // cancelled to end the process and every process that it has started
 	cancel context.CancelFunc // cancels life
 	ended  chan struct{}      // closed when the process has ended and the note of its end is written
-	gone   chan struct{}      // closed when the process has ended and all its output is in kept
-	fresh  chan struct{}      // holds a token when there is output to note
-
-	mu      sync.Mutex // protects the fields below
-	kept    []byte     // for the agent
-	cut     bool       // the beginning of the output is not in kept
-	unnoted []byte     // for people
-	skipped int64      // bytes before unnoted that are not noted
-	over    bool
-	exit    proxy.Exit
 }
 
 // given is a text of a command line, which agents write as a number, too. Nothing else is taken for an empty text.
@@ -116,10 +103,8 @@ func (a *agentProcess) createTerminal(params json.RawMessage) (chore, *acp.Error
 	if p.Limit.Given && p.Limit.Value >= 0 {
 		limit = int(min(p.Limit.Value, mostOutput))
 	}
-	a.lastTerminal++
-	prog := &program{
-		a: a, id: fmt.Sprintf("terminal-%d-%d", a.v.row.Generation, a.lastTerminal), limit: limit,
-		gone: make(chan struct{}), ended: make(chan struct{}), fresh: make(chan struct{}, 1),
+	prog := &agentProgram{
+		a: a, id: a.terminalID(), output: program.NewOutput(limit), ended: make(chan struct{}),
 	}
 	prog.life, prog.cancel = context.WithCancel(a.ctx) // the program outlives the request
 	a.programs[prog.id] = prog
@@ -132,8 +117,18 @@ func (a *agentProcess) createTerminal(params json.RawMessage) (chore, *acp.Error
 	return func(ctx context.Context) outcome { return prog.start(ctx, roots, now, env) }, nil
 }
 
+// terminalID returns the id of the next program. The ids of child sessions differ, since an agent may keep the programs of its whole process by
+// their ids.
+func (a *agentProcess) terminalID() string {
+	a.lastTerminal++
+	if a.v.row.Subagent != nil {
+		return fmt.Sprintf("terminal-%s-%d-%d", a.v.id, a.v.row.Generation, a.lastTerminal)
+	}
+	return fmt.Sprintf("terminal-%d-%d", a.v.row.Generation, a.lastTerminal)
+}
+
 // start starts the program, and returns the outcome once it runs. A request that is cancelled before that ends the program.
-func (p *program) start(asked context.Context, roots []string, now transcript.Terminal, env []string) outcome {
+func (p *agentProgram) start(asked context.Context, roots []string, now transcript.Terminal, env []string) outcome {
 	cfg, at := p.a.v.c.cfg, p.a.v.host()
 	fail := func(code int, text string) outcome {
 		p.cancel()
@@ -152,12 +147,11 @@ func (p *program) start(asked context.Context, roots []string, now transcript.Te
 		return fail(acp.CodeInvalidParams, err.Error())
 	}
 	env = append(slices.Clip(cfg.Agents.Environment().Environ(asked)), env...)
-	file, err := findProgram(now.Command, dir, env)
-	if err != nil && len(now.Args) == 0 && isLine(now.Command) {
-		if shell, name := findShell(dir, env); shell != "" {
-			file, err = shell, nil
-			now.Command, now.Args = name, []string{"-c", now.Command} // people are shown the command that runs
-		}
+	var file string
+	if len(now.Args) > 0 {
+		file, err = program.Find(now.Command, dir, env)
+	} else {
+		file, now.Command, now.Args, err = program.FindLine(now.Command, dir, env) // people are shown the command that runs
 	}
 	if err != nil {
 		return fail(acp.CodeInvalidParams, err.Error())
@@ -169,7 +163,7 @@ func (p *program) start(asked context.Context, roots []string, now transcript.Te
 		if errors.Is(err, proxy.ErrSpawn) || errors.Is(err, proxy.ErrClosed) {
 			started <- err
 		}
-		p.finish(ran.Exit)
+		p.output.Finish(ran.Exit)
 	})
 	select {
 	case err = <-started:
@@ -188,114 +182,19 @@ func (p *program) start(asked context.Context, roots []string, now transcript.Te
 	}}
 }
 
-// findProgram looks for a program as a shell would. Relative directories of PATH are skipped: they would mean the workspace, where anybody
-// may put a "git".
-func findProgram(command, dir string, env []string) (string, error) {
-	var candidates []string
-	switch {
-	case filepath.IsAbs(command):
-		candidates = []string{command}
-	case strings.ContainsAny(command, `/`+string(filepath.Separator)):
-		candidates = []string{filepath.Join(dir, command)}
-	default:
-		for _, d := range filepath.SplitList(pathOf(env)) {
-			if filepath.IsAbs(d) {
-				candidates = append(candidates, filepath.Join(d, command))
-			}
-		}
-	}
-	for _, c := range candidates {
-		if file, err := exec.LookPath(c); err == nil {
-			return file, nil
-		}
-	}
-	return "", fmt.Errorf("the program %q was not found", command)
-}
-
-// isLine reports whether a command that is no program is a line for a shell. Some agents send a whole line, without arguments.
-func isLine(command string) bool {
-	return strings.ContainsAny(command, " \t\n;&|<>()$`\"'\\*?[]{}~#=!")
-}
-
-// findShell returns the shell for a line: bash, as which the rules read a line, or else sh. The bash of Windows is skipped, since it runs
-// commands in another system.
-func findShell(dir string, env []string) (file, name string) {
-	for _, name := range []string{"bash", "sh"} {
-		if name == "bash" && runtime.GOOS == "windows" {
-			continue
-		}
-		if file, err := findProgram(name, dir, env); err == nil {
-			return file, name
-		}
-	}
-	return "", ""
-}
-
-func pathOf(env []string) string {
-	for _, kv := range slices.Backward(env) {
-		if name, value, ok := strings.Cut(kv, "="); ok && strings.EqualFold(name, "PATH") {
-			return value
-		}
-	}
-	return ""
-}
-
-// follow reads the program's output until its end, and never holds up the program for long.
-func (p *program) follow(r io.Reader) error {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := r.Read(buf)
-		p.take(buf[:n])
-		if err != nil {
-			return nil //nolint:nilerr // the end of a pipe, by whatever error, is no failure of the program
-		}
-	}
-}
-
-// take adds output of the program; the oldest output is dropped beyond the limits.
-func (p *program) take(data []byte) {
-	if len(data) == 0 {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.kept = append(p.kept, data...)
-	if over := len(p.kept) - p.limit; over > p.limit/2+chunkSlack { // not at each byte: output cuts the rest
-		p.kept, p.cut = append(p.kept[:0], p.kept[over:]...), true
-	}
-	p.unnoted = append(p.unnoted, data...)
-	if over := len(p.unnoted) - mostNoted; over > 0 {
-		p.unnoted = append(p.unnoted[:0], p.unnoted[over:]...)
-		p.skipped += int64(over)
-	}
-	p.wake()
-}
-
-// chunkSlack keeps small limits from moving their bytes at each write.
-const chunkSlack = 4 << 10
-
-func (p *program) wake() {
-	select {
-	case p.fresh <- struct{}{}:
-	default:
-	}
-}
-
-func (p *program) finish(exit proxy.Exit) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.over, p.exit = true, exit
-	close(p.gone)
-	p.wake()
+// follow reads the program's output until its end. The end of a pipe, by whatever error, is no failure of the program.
+func (p *agentProgram) follow(r io.Reader) error {
+	_, _ = io.Copy(p.output, r)
+	return nil
 }
 
 // tell writes notes of the program's output, within the budget, and of its end. tell runs in a goroutine of its own.
-func (p *program) tell() {
+func (p *agentProgram) tell() {
 	defer close(p.ended)
 	begun, noted := time.Now(), 0
 	for {
 		select {
-		case <-p.fresh:
+		case <-p.output.Fresh():
 		case <-p.a.ctx.Done():
 			return // the transcript tells the end of the agent, which ends its programs
 		}
@@ -306,12 +205,16 @@ func (p *program) tell() {
 		}
 		select {
 		case <-time.After(wait):
-		case <-p.gone:
+		case <-p.output.Gone():
 			most = mostNoted
 		case <-p.a.ctx.Done():
 			return
 		}
-		now, text := p.news(most)
+		text, skipped, running := p.output.News(most)
+		now := transcript.Terminal{TerminalID: p.id, Running: running, Skipped: skipped}
+		if !running {
+			now.ExitCode, now.Signal, _ = p.output.Exit()
+		}
 		noted += len(text)
 		if !p.a.post(func() { p.a.v.note(transcript.Note{Note: transcript.NoteTerminal, Terminal: &now, Text: text}) }) || !now.Running {
 			return
@@ -319,66 +222,8 @@ func (p *program) tell() {
 	}
 }
 
-// news returns the newest output that is not noted yet, at most so many bytes, and marks all of it as noted.
-func (p *program) news(most int) (now transcript.Terminal, text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if over := len(p.unnoted) - most; over > 0 {
-		p.unnoted = p.unnoted[over:]
-		p.skipped += int64(over)
-	}
-	if p.skipped > 0 {
-		part := fromRune(p.unnoted)
-		p.skipped += int64(len(p.unnoted) - len(part))
-		p.unnoted = part
-	}
-	whole := len(p.unnoted)
-	if !p.over {
-		whole = wholeRunes(p.unnoted)
-	}
-	text = strings.ToValidUTF8(string(p.unnoted[:whole]), "\uFFFD")
-	now = transcript.Terminal{TerminalID: p.id, Running: !p.over, Skipped: p.skipped}
-	if p.over {
-		now.ExitCode, now.Signal = exitCode(p.exit), p.exit.Signal
-	}
-	p.unnoted, p.skipped = slices.Clone(p.unnoted[whole:]), 0
-	return now, text
-}
-
-// fromRune returns b from its first whole character on.
-func fromRune(b []byte) []byte {
-	for i := 0; i < utf8.UTFMax-1 && i < len(b); i++ {
-		if utf8.RuneStart(b[i]) {
-			return b[i:]
-		}
-	}
-	return b // b is no UTF-8, so no character is cut
-}
-
-// wholeRunes returns the length of b without an incomplete character at its end.
-func wholeRunes(b []byte) int {
-	for back := 1; back < utf8.UTFMax && back <= len(b); back++ {
-		last := b[len(b)-back:]
-		if utf8.RuneStart(last[0]) {
-			if !utf8.FullRune(last) {
-				return len(b) - back
-			}
-			break
-		}
-	}
-	return len(b)
-}
-
-// exitCode returns nil for a program that a signal ended, or whose exit is not known.
-func exitCode(e proxy.Exit) *int {
-	if e.Signal != "" || e.Code < 0 {
-		return nil
-	}
-	return &e.Code
-}
-
 // terminal returns the program that a request names.
-func (a *agentProcess) terminal(params json.RawMessage) (*program, *acp.Error) {
+func (a *agentProcess) terminal(params json.RawMessage) (*agentProgram, *acp.Error) {
 	var p struct {
 		TerminalID string `json:"terminalId"`
 	}
@@ -392,41 +237,28 @@ func (a *agentProcess) terminal(params json.RawMessage) (*program, *acp.Error) {
 	return found, nil
 }
 
-// exitStatusLocked returns nil while the program runs. The caller holds the lock of p.
-func (p *program) exitStatusLocked() map[string]any {
-	if !p.over {
+// exitStatus returns nil while the program runs.
+func (p *agentProgram) exitStatus() map[string]any {
+	code, signal, ended := p.output.Exit()
+	if !ended {
 		return nil
 	}
 	status := map[string]any{}
-	if code := exitCode(p.exit); code != nil {
+	if code != nil {
 		status["exitCode"] = *code
 	}
-	if p.exit.Signal != "" {
-		status["signal"] = p.exit.Signal
+	if signal != "" {
+		status["signal"] = signal
 	}
 	return status
 }
 
-// output handles terminal/output: it returns the newest output of the program.
-func (p *program) output(context.Context) outcome {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	data, cut := p.kept, p.cut
-	if over := len(data) - p.limit; over > 0 {
-		data, cut = data[over:], true
-	}
-	if cut {
-		data = fromRune(data)
-	}
-	if !p.over {
-		data = data[:wholeRunes(data)]
-	}
-	text := strings.ToValidUTF8(string(data), "\uFFFD")
-	if over := len(text) - p.limit; over > 0 { // replaced bytes may have made the text longer
-		text, cut = string(fromRune([]byte(text[over:]))), true
-	}
+// newest handles terminal/output: it returns the newest output of the program.
+func (p *agentProgram) newest(context.Context) outcome {
+	status := p.exitStatus() // before the text, which is then the whole output
+	text, cut := p.output.Text()
 	result := map[string]any{"output": text, "truncated": cut}
-	if status := p.exitStatusLocked(); status != nil {
+	if status != nil {
 		result["exitStatus"] = status
 	}
 	out := outcome{result: result}
@@ -439,19 +271,17 @@ func (p *program) output(context.Context) outcome {
 }
 
 // waitForExit handles terminal/wait_for_exit.
-func (p *program) waitForExit(ctx context.Context) outcome {
+func (p *agentProgram) waitForExit(ctx context.Context) outcome {
 	select {
 	case <-p.ended:
 	case <-ctx.Done():
 		return withdrawnOutcome()
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return outcome{result: p.exitStatusLocked()}
+	return outcome{result: p.exitStatus()}
 }
 
 // kill ends the program with every process that it has started, and returns when they have ended. The output is kept.
-func (p *program) kill(ctx context.Context) outcome {
+func (p *agentProgram) kill(ctx context.Context) outcome {
 	p.cancel()
 	select {
 	case <-p.ended:

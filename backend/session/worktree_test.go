@@ -255,7 +255,7 @@ func TestWorktreeIsRefusedWithReason(t *testing.T) {
 	if refused, is := errors.AsType[*session.RefusedError](err); !is || refused.Params["program"] != "git-lfs" || refused.Params["setting"] != "filter.lfs.process" {
 		t.Errorf("worktree without git-lfs: got %+v, want git-lfs and filter.lfs.process named", err)
 	}
-	page, err := d.List(t.Context(), false, "", 10)
+	page, err := d.List(t.Context(), session.Which{}, "", 10)
 	if _, left := os.Lstat(d.work + ".worktrees"); err != nil || len(page.Items) != 0 || left == nil {
 		t.Errorf("after refused worktrees: got sessions %+v, %v; want none, and no directory of worktrees", page, err)
 	}

@@ -55,7 +55,7 @@ func (c worktreeSessions) in(ctx context.Context, path string) ([]string, error)
 			err = json.Unmarshal([]byte(further), &s.Directories)
 		}
 		return s, err
-	}, `SELECT id, cwd, directories FROM session WHERE place = 'local' ORDER BY id`)
+	}, `SELECT id, cwd, directories FROM session WHERE place = 'local' AND parent = '' ORDER BY id`)
 	var ids []string
 	at := host.Resolve(path)
 	for _, s := range list {

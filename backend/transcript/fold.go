@@ -53,6 +53,8 @@ type Fold struct {
 	besides besides
 	plans   plans
 
+	delegated delegated
+
 	running running
 	called  []*Entry // the tool calls of the running turn, or of the last turn
 
@@ -93,7 +95,7 @@ type Facts struct {
 func New(session string, f Facts) *Fold {
 	return &Fold{
 		session: session, Limit: MaxText, Facts: f,
-		plans: plans{}, byID: map[string]*Entry{}, tools: map[string]*Entry{}, besides: besides{}, goingOn: map[*Entry]bool{},
+		plans: plans{}, delegated: newDelegated(), byID: map[string]*Entry{}, tools: map[string]*Entry{}, besides: besides{}, goingOn: map[*Entry]bool{},
 		texts:   texts{growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, begun: map[*Entry]string{}},
 		changes: changes{has: map[*Entry]bool{}, appends: map[*Entry]*Append{}},
 		running: running{terminals: map[string]*Entry{}, displays: map[string]*Entry{}, compactions: map[string]*Entry{}, stragglers: map[string]*Entry{}},
@@ -141,7 +143,7 @@ func Doing(t *Fold) (title string) {
 // Held counts the entries that the fold keeps in memory because a later frame may change them.
 func (t *Fold) Held() int {
 	kept := map[*Entry]bool{t.open: true, t.asking: true}
-	for _, list := range []map[string]*Entry{t.plans, t.byID, t.tools, t.running.terminals, t.running.displays, t.running.compactions} {
+	for _, list := range []map[string]*Entry{t.plans, t.byID, t.tools, t.running.terminals, t.running.displays, t.running.compactions, t.delegated.children, t.delegated.messages} {
 		for _, e := range list {
 			kept[e] = true
 		}
@@ -233,6 +235,7 @@ func (t *Fold) applyNote(f journal.Frame, n Note) {
 	case NoteStarting: // a new process, which continues nothing of the previous process
 		t.dropImport()
 		t.peers.forking, t.peers.forks = false, nil
+		t.delegated = newDelegated()
 		clear(t.byID)
 		t.endAll(f)
 		t.settle()
@@ -251,6 +254,8 @@ func (t *Fold) applyNote(f journal.Frame, n Note) {
 		}
 	case NoteTurnBegan:
 		t.beginTurn(f, n)
+	case NoteSubagent:
+		t.delegated.announced(t, f, n)
 	case NoteTurnEnded:
 		t.endTurn(f)
 	case NoteComposed, NoteSteered, NoteGiven:
@@ -308,7 +313,9 @@ func (t *Fold) beginTurn(f journal.Frame, n Note) {
 	delete(t.plans, "")
 	goOn(t.tools, (*Entry).hasEnded, func(e *Entry) { t.endTool(f, e) })
 	goOn(t.running.displays, (*Entry).hasExited, func(e *Entry) { t.endDisplay(f, e) })
-	t.asking = t.asked(f, n)
+	if n.Reason != ReasonSubagent {
+		t.asking = t.asked(f, n)
+	}
 }
 
 // mostGoingOn is the number of earlier tool calls that may go on in a turn, and likewise of programs.
@@ -495,6 +502,9 @@ func (t *Fold) applyUpdate(f journal.Frame, u acp.Update) error {
 	if t.peers.ofFork(u.SessionID) {
 		return nil
 	}
+	if u.Kind == "subagent_update" {
+		return t.delegated.update(t, u.Body)
+	}
 	if t.peers.own != "" && u.SessionID != "" && u.SessionID != t.peers.own {
 		t.raw(f, f.Data, "other_session") // not this agent's own words to this person
 		return nil
@@ -515,6 +525,10 @@ func (t *Fold) applyUpdate(f journal.Frame, u acp.Update) error {
 		return t.toolCall(f, u.Body, updates)
 	case "plan", "plan_update", "plan_removed":
 		return t.plans.apply(t, f, u)
+	case "session_message":
+		return t.delegated.said(t, f, u.Body)
+	case "session_message_chunk":
+		return t.delegated.chunk(t, f, u.Body)
 	case "compaction_update", "compaction_summary_chunk":
 		parse := acp.ParseCompaction
 		if u.Kind == "compaction_summary_chunk" {

@@ -60,7 +60,7 @@ const (
 	NoteForking     = "session.forking"   // the agent is asked for a fork
 	NoteFork        = "session.fork"      // Session: the agent's id of the new fork; empty when the agent has made none
 	NoteForked      = "session.forked"    // Session, Text: this session is a fork; the parent and the parent's title; Reason: branch
-	NoteTurnBegan   = "turn.began"        // Turn, Prompt, Attachments
+	NoteTurnBegan   = "turn.began"        // Turn, Prompt, Attachments; Reason: subagent
 	NoteComposed    = "turn.composed"     // Turn, Attachments in the form that goes to the agent; Text: the sent text, when different from the written text
 	NoteTurnEnded   = "turn.ended"        // Turn, Reason, Error
 	NoteSteered     = "turn.steered"      // Turn, Prompt, Attachments: the agent has the message within the turn
@@ -77,6 +77,7 @@ const (
 	NoteTerminal    = "terminal"        // Terminal: the state from here on; Text: the output since the note before, as far as shown
 	NoteStraggler   = "command.left"    // Straggler: the state from here on; Turn: the stopped turn
 	NoteWrote       = "file.written"    // File
+	NoteSubagent    = "subagent.begun"  // Session, To: the agent's id of a child session, and the id of our session for the child
 	NoteMoved       = "workspace.moved" // From, To: the session's directory before and after
 )
 

@@ -113,7 +113,7 @@ type Entry struct {
 	Generation int64             `json:"generation"`
 	Seq        int64             `json:"seq" doc:"Number of the entry in the session, ascending"`
 	At         record.Time       `json:"at"`
-	Kind       string            `json:"kind" enum:"user,agent,thought,tool,plan,request,rule,notice,divider,terminal,file,attachment,compaction,straggler,raw"`
+	Kind       string            `json:"kind" enum:"user,agent,thought,tool,plan,request,rule,notice,divider,terminal,file,attachment,compaction,straggler,subagent,message,raw"`
 	Text       string            `json:"text,omitempty"`
 	Clipped    int               `json:"clipped,omitempty" doc:"Bytes of the text that are left out here; GET …/entries/{entry}/text returns the whole text"`
 	Blocks     []json.RawMessage `json:"blocks,omitempty" doc:"ACP content blocks other than text"`
@@ -130,6 +130,8 @@ type Entry struct {
 	File       *FileChange       `json:"file,omitempty"`
 	Compaction *Compaction       `json:"compaction,omitempty"`
 	Straggler  *Straggler        `json:"straggler,omitempty"`
+	Subagent   *BegunSubagent    `json:"subagent,omitempty"`
+	Message    *SessionMessage   `json:"message,omitempty"`
 
 	Attachments []Attachment `json:"attachments,omitempty"`
 
@@ -444,8 +446,10 @@ func (e *Entry) SearchText() string {
 		return ""
 	}
 	switch e.Kind {
-	case "agent", "thought", "compaction":
+	case "agent", "thought", "compaction", "message":
 		return e.Text
+	case "subagent":
+		return strings.TrimSpace(e.Subagent.Title + "\n" + e.Subagent.Description)
 	case "user", "attachment":
 		lines := []string{e.Text}
 		for _, a := range e.Attachments {
@@ -483,6 +487,8 @@ func (e *Entry) Complete() bool {
 		return e.File != nil
 	case "straggler":
 		return e.Straggler != nil
+	case "subagent":
+		return e.Subagent != nil
 	}
 	return true
 }

@@ -23,6 +23,8 @@ export type AccountLimit = Schemas['AccountLimit'];
 export type SessionPage = Schemas['PageSession'];
 /** The origin of a session that was imported, or that continues another session. */
 export type Origin = Schemas['Origin'];
+export type Subagent = Schemas['Subagent'];
+export type EntrySubagent = Schemas['BegunSubagent'];
 /** A session that an agent itself has stored. */
 export type AgentSession = Schemas['AgentSession'];
 export type KnownWorkspace = Schemas['KnownWorkspace'];

@@ -2823,6 +2823,14 @@ export interface components {
             /** Format: int64 */
             seq: number;
         };
+        BegunSubagent: {
+            /** @description What the subagent is for, as the agent says */
+            description?: string;
+            /** @description Id of the session of the subagent */
+            session: string;
+            /** @description What the agent calls the subagent */
+            title?: string;
+        };
         Binding: {
             /** @description null = nothing */
             command: string | null;
@@ -3415,7 +3423,8 @@ export interface components {
             generation: number;
             id: string;
             /** @enum {string} */
-            kind: "user" | "agent" | "thought" | "tool" | "plan" | "request" | "rule" | "notice" | "divider" | "terminal" | "file" | "attachment" | "compaction" | "straggler" | "raw";
+            kind: "user" | "agent" | "thought" | "tool" | "plan" | "request" | "rule" | "notice" | "divider" | "terminal" | "file" | "attachment" | "compaction" | "straggler" | "subagent" | "message" | "raw";
+            message?: components["schemas"]["SessionMessage"];
             notice?: components["schemas"]["Notice"];
             plan?: components["schemas"]["PlanItem"][];
             /** @description Of a plan: its name among those of the session; absent where the agent gives none */
@@ -3436,6 +3445,7 @@ export interface components {
             seq: number;
             session: string;
             straggler?: components["schemas"]["Straggler"];
+            subagent?: components["schemas"]["BegunSubagent"];
             terminal?: components["schemas"]["Terminal"];
             text?: string;
             tool?: components["schemas"]["ToolCall"];
@@ -5230,6 +5240,13 @@ export interface components {
              * @description Since when the start is at this step
              */
             stepSince?: string;
+            /** @description Of a session that the agent of another session has begun for a part of its work */
+            subagent?: components["schemas"]["Subagent"];
+            /**
+             * Format: int64
+             * @description How many such sessions its agent has begun
+             */
+            subagents?: number;
             /** @description Empty until the first prompt names it */
             title: string;
             /** @description The running turn */
@@ -5266,6 +5283,12 @@ export interface components {
              */
             seq: number;
             turn?: string;
+        };
+        SessionMessage: {
+            /** @description ACP session id of the sender; absent where the agent does not say */
+            from?: string;
+            /** @description ACP session id of the recipient; absent where the agent does not say */
+            to?: string;
         };
         SetConfigRequest: {
             id: string;
@@ -5723,6 +5746,18 @@ export interface components {
         StragglerList: {
             /** @description Entries of kind straggler, the oldest first */
             items: components["schemas"]["Entry"][];
+        };
+        Subagent: {
+            /** @description Where the agent says that the subagent works; absent where that is the parent's directory */
+            cwd?: string;
+            /** @description What the subagent is for, as the agent says */
+            description?: string;
+            /** @description Id of the session whose agent has begun this one */
+            parent: string;
+            /** @description What the agent last said of the subagent: running, idle, requires_action, unknown or a word of the agent's own */
+            state?: string;
+            /** @description The work of the subagent alone can be stopped */
+            stoppable?: boolean;
         };
         Summary: {
             /** @description Summary in Markdown, at most 16 KiB, made from the transcript without a model: prompts, decisions, plan, changed files, the last answer */
@@ -10106,6 +10141,8 @@ export interface operations {
                 limit?: number;
                 before?: string;
                 archived?: boolean;
+                /** @description Id of a session: the sessions of its subagents instead, which no other list has */
+                of?: string;
             };
             header?: never;
             path?: never;

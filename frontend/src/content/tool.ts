@@ -10,6 +10,7 @@ import { lineHides } from './reveal';
 export type Part =
   | { kind: 'content'; content: Content; path: string; gap: Gap | undefined }
   | { kind: 'diff'; path: string; created: boolean; diff: Diff; clipped: boolean }
+  | { kind: 'session'; id: string }
   | { kind: 'terminal'; output: string; id: string; path: string; gap: Gap | undefined }
   | { kind: 'raw'; value: unknown };
 
@@ -109,6 +110,8 @@ export function parts(tool: ToolCall): Part[] {
           clipped,
         };
       }
+      case 'session':
+        return { kind: 'session', id: str(item['sessionId']) };
       case 'terminal':
         return terminalPart(tool, n, str(item['terminalId']), str(item['output']));
       default:

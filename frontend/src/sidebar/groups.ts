@@ -54,7 +54,7 @@ export type TreeRow =
   | MembersRow
   | SessionRow
   /** What the session above does or asks now. */
-  | { kind: 'line'; key: string; session: Session; group: Group; text: string };
+  | { kind: 'line'; key: string; session: Session; group: Group; text: string; depth?: number };
 
 interface SessionRow {
   kind: 'session';
@@ -64,6 +64,8 @@ interface SessionRow {
   /** Of a member of a comparison that is open: the key of its row, and what tells the member from the others. */
   of?: string;
   name?: string;
+  /** Of the session of a subagent: how many sessions it is below. */
+  depth?: number;
 }
 
 /** The row of a comparison, which opens into its members: see members.ts. */
@@ -77,23 +79,27 @@ export interface MembersRow {
   open: boolean;
 }
 
-/** Returns the visible rows. lineOf returns what a session does or asks now. */
+/** Returns the visible rows. lineOf returns what a session does or asks now; below returns the sessions of its subagents that are listed. */
 export function treeRows(
   list: readonly Group[],
   collapsed: ReadonlySet<string>,
   lineOf: (session: Session) => string | undefined,
+  below: (session: Session) => readonly Session[] = () => [],
 ): TreeRow[] {
+  const withBelow = (session: Session, group: Group, depth: number): TreeRow[] => {
+    const text = lineOf(session);
+    const at = depth > 0 ? { depth } : {};
+    const row: TreeRow = { kind: 'session', key: session.id, session, group, ...at };
+    const line: TreeRow[] = text
+      ? [{ kind: 'line', key: `line:${session.id}`, session, group, text, ...at }]
+      : [];
+    return [row, ...line, ...below(session).flatMap((one) => withBelow(one, group, depth + 1))];
+  };
+
   return list.flatMap((group): TreeRow[] => {
     const open = !collapsed.has(group.id);
     const head: TreeRow = { kind: 'group', key: `group:${group.id}`, group, open };
     if (!open) return [head];
-    return [
-      head,
-      ...group.sessions.flatMap((session): TreeRow[] => {
-        const text = lineOf(session);
-        const row: TreeRow = { kind: 'session', key: session.id, session, group };
-        return text ? [row, { kind: 'line', key: `line:${session.id}`, session, group, text }] : [row];
-      }),
-    ];
+    return [head, ...group.sessions.flatMap((session) => withBelow(session, group, 0))];
   });
 }

@@ -131,7 +131,13 @@ export class Connection {
     this.savedAt = conversations.ordered[0]?.updatedAt ?? '';
     inbox.replace(waiting);
     // Conversations that panes show and the list has not: archived, old, or deleted.
-    const unlisted = navigation.panes.list.map((pane) => pane.session).filter((id) => !listed.has(id));
+    const unlisted = new Set(
+      [...navigation.panes.list.map((pane) => pane.session), ...waiting.map((one) => one.session)].filter(
+        (id) => !listed.has(id),
+      ),
+    );
+    // Subagents at work stand in the list, which does not bring them.
+    const leading = conversations.ordered.filter(({ turn, subagents }) => turn && subagents);
     if (!this.loaded) {
       this.loaded = true;
       navigation.showFirst();
@@ -141,7 +147,8 @@ export class Connection {
       machine.load(signal),
       logins.load(),
       rules.load(signal).catch(() => undefined),
-      ...unlisted.map((id) => this.#unlessRefused(() => conversations.reload(id), id)),
+      ...leading.map(({ id }) => conversations.readSubagents(id)),
+      ...[...unlisted].map((id) => this.#unlessRefused(() => conversations.reload(id), id)),
     ]);
   }
 

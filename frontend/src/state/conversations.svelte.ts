@@ -24,12 +24,22 @@ export class Conversations {
   showArchived = $state(false);
   /** The conversations of which the server can store nothing now, each with the reason. */
   readonly stalls = new SvelteMap<string, string>();
-  /** The conversations, the last changed first. */
+  /** The conversations of persons, the last changed first. */
   readonly ordered = $derived.by(() =>
-    [...this.sessions.values()].sort((a, b) =>
-      a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0,
-    ),
+    [...this.sessions.values()]
+      .filter(({ subagent }) => !subagent)
+      .sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0)),
   );
+  /** The sessions of subagents that the page knows, by the id of the session whose agent has begun them, the oldest first. */
+  readonly subagents = $derived.by(() => {
+    const of = new Map<string, Session[]>();
+    for (const session of this.sessions.values()) {
+      const parent = session.subagent?.parent;
+      if (parent !== undefined) of.set(parent, [...(of.get(parent) ?? []), session]);
+    }
+    for (const list of of.values()) list.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
+    return of;
+  });
   /** The conversations whose agents are held by a set-up that has failed or was stopped, the last changed first. */
   readonly held = $derived(this.ordered.filter((session) => heldBy(session) !== undefined));
   /** The branches of conversations, the oldest first. */
@@ -77,7 +87,7 @@ export class Conversations {
   put(session: Session): void {
     const before = this.sessions.get(session.id);
     this.sessions.set(session.id, session);
-    if (before?.turn && !session.turn) {
+    if (before?.turn && !session.turn && !session.subagent) {
       this.#toasts.announce(t('announce.finished', { agent: session.agentName, title: titleOf(session) }));
     }
   }
@@ -92,6 +102,16 @@ export class Conversations {
   /** Reads a conversation that no page of the list has brought yet. */
   async find(id: string): Promise<void> {
     if (!this.sessions.has(id)) this.add(await this.#client.session(id));
+  }
+
+  /** Reads the sessions of the subagents of a conversation. Those that came by an event are newer. */
+  async readSubagents(id: string): Promise<void> {
+    try {
+      const page = await this.#client.sessions({ limit: 1000, of: id });
+      this.add(...page.items);
+    } catch (thrown) {
+      this.#toasts.fail(thrown);
+    }
   }
 
   /** Reads a conversation anew. */

@@ -29,6 +29,7 @@ import { settings } from './settings';
 import { setup } from './setup';
 import { start } from './start';
 import { branches } from './branches';
+import { subagents } from './subagents';
 import { head } from './head';
 import { work } from './work';
 import { working } from './working';
@@ -41,7 +42,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|applying|attachments|branches|browse|cards|changes|compare|discord|en|equip|head|inspect|keyboard|landing|limits|output|pages|panel|preferences|pulls|queue|screens|settings|setup|start|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|answers|applying|attachments|branches|browse|cards|changes|compare|discord|en|equip|head|inspect|keyboard|landing|limits|output|pages|panel|preferences|pulls|queue|screens|settings|setup|start|subagents|work|working|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -73,6 +74,7 @@ const parts = [
   setup,
   start,
   branches,
+  subagents,
   head,
   work,
   working,

@@ -25,6 +25,7 @@ import type { setup } from './setup';
 import type { start } from './start';
 import { texts } from './texts';
 import type { branches } from './branches';
+import type { subagents } from './subagents';
 import type { head } from './head';
 import type { work } from './work';
 import type { working } from './working';
@@ -58,6 +59,7 @@ export type Key =
   | keyof typeof setup
   | keyof typeof start
   | keyof typeof branches
+  | keyof typeof subagents
   | keyof typeof head
   | keyof typeof work
   | keyof typeof working

@@ -1,11 +1,9 @@
-package session
+package transcript
 
-import "deskhand/backend/transcript"
-
-// stopNotice returns a notice that tells why the agent ended an unfinished turn; nil for a turn that is finished, or that something else
+// StopNotice returns a notice that tells why the agent ended an unfinished turn; nil for a turn that is finished, or that something else
 // has ended. answered reports whether the agent produced any output in the turn.
-func stopNotice(reason, agent string, answered, files bool) *transcript.Notice {
-	n := &transcript.Notice{Severity: "warning"}
+func StopNotice(reason, agent string, answered, files bool) *Notice {
+	n := &Notice{Severity: "warning"}
 	switch reason {
 	case "max_tokens":
 		n.Title = "The answer is cut off"

@@ -1,0 +1,147 @@
+package acp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// The updates of subagents (ACP version 1, Subagents, of 20 November 2026). An agent that delegates work announces a child session on the
+// parent session, and sends the child's updates and requests with the child's id.
+
+// Patched is a field of an update that changes a stored record: a missing field leaves the stored value, null clears it. A value of the wrong
+// type counts as missing.
+type Patched[T any] struct {
+	Value T
+	Given bool // Value replaces the stored value, or the field is null
+	Null  bool // the stored value is cleared
+}
+
+// UnmarshalJSON never fails.
+func (p *Patched[T]) UnmarshalJSON(b []byte) error {
+	*p = Patched[T]{} // the field may be repeated
+	if string(b) == "null" {
+		p.Given, p.Null = true, true
+		return nil
+	}
+	var v T
+	if lenient(b, &v) == nil {
+		p.Value, p.Given = v, true
+	}
+	return nil
+}
+
+// The states of the work of a subagent. Agents may send others.
+const (
+	SubagentRunning = "running"
+	SubagentIdle    = "idle"
+	SubagentBlocked = "requires_action"
+	SubagentUnknown = "unknown"
+)
+
+// SubagentState is what a child session does now. The other fields are those of idle.
+type SubagentState struct {
+	State      string          `json:"state"`
+	StopReason string          `json:"stopReason"`
+	Error      *Error          `json:"error"`
+	Message    string          `json:"message"`
+	Usage      json.RawMessage `json:"usage"`
+}
+
+// SubagentUpdate announces a child session, or changes what is known of the child. SessionID is the child's.
+type SubagentUpdate struct {
+	SessionID   string
+	Title       Patched[string]
+	Description Patched[string]
+	Cwd         Patched[string]
+	State       Patched[SubagentState]
+	Cancel      Patched[bool] // whether the work of the child may be cancelled
+}
+
+// ParseSubagentUpdate decodes subagent_update.
+func ParseSubagentUpdate(body json.RawMessage) (SubagentUpdate, error) {
+	var p struct {
+		SessionID    Text                   `json:"sessionId"`
+		Title        Patched[string]        `json:"title"`
+		Description  Patched[string]        `json:"description"`
+		Cwd          Patched[string]        `json:"cwd"`
+		State        Patched[SubagentState] `json:"state"`
+		Capabilities Patched[struct {
+			Cancel optional[struct{}] `json:"cancel"`
+		}] `json:"capabilities"`
+	}
+	if err := lenient(body, &p); err != nil {
+		return SubagentUpdate{}, err
+	}
+	if p.SessionID == "" {
+		return SubagentUpdate{}, fmt.Errorf("%w: a subagent without an id", ErrShape)
+	}
+	return SubagentUpdate{
+		SessionID: string(p.SessionID), Title: p.Title, Description: p.Description, Cwd: p.Cwd, State: p.State,
+		Cancel: Patched[bool]{Value: p.Capabilities.Value.Cancel.given, Given: p.Capabilities.Given, Null: p.Capabilities.Null},
+	}, nil
+}
+
+// SessionMessage is a message from one session to another, or a change of it. Ids of sessions are ACP session ids.
+type SessionMessage struct {
+	MessageID string
+	Sender    Patched[string]
+	Recipient Patched[string]
+	Content   Patched[[]json.RawMessage] // blocks; they replace all blocks before
+}
+
+// ParseSessionMessage decodes session_message.
+func ParseSessionMessage(body json.RawMessage) (SessionMessage, error) {
+	var p struct {
+		MessageID Text                       `json:"messageId"`
+		Sender    Patched[string]            `json:"senderSessionId"`
+		Recipient Patched[string]            `json:"recipientSessionId"`
+		Content   Patched[[]json.RawMessage] `json:"content"`
+	}
+	if err := lenient(body, &p); err != nil {
+		return SessionMessage{}, err
+	}
+	if p.MessageID == "" {
+		return SessionMessage{}, fmt.Errorf("%w: a message between sessions without an id", ErrShape)
+	}
+	return SessionMessage{MessageID: string(p.MessageID), Sender: p.Sender, Recipient: p.Recipient, Content: p.Content}, nil
+}
+
+// ParseBlock decodes a content block as a piece of a message.
+func ParseBlock(raw json.RawMessage) (Chunk, error) { return parseBlock(raw) }
+
+// SessionOf returns the id of the session that an agent's message is about, and the body of the message if it is a subagent_update. own is the
+// id of the session that most messages are about: a message that names no other session is not decoded.
+func SessionOf(message []byte, own string) (session string, subagent json.RawMessage) {
+	const key = `"sessionId"`
+	announces := bytes.Contains(message, []byte(`"subagent_update"`))
+	if !announces {
+		first := bytes.Index(message, []byte(key))
+		if first < 0 {
+			return own, nil
+		}
+		rest := bytes.TrimLeft(message[first+len(key):], " \t:")
+		if bytes.HasPrefix(rest, []byte(`"`+own+`"`)) && !bytes.Contains(rest, []byte(key)) {
+			return own, nil
+		}
+	}
+	var m struct {
+		Method string
+		Params struct {
+			SessionID Text            `json:"sessionId"`
+			Update    json.RawMessage `json:"update"`
+		}
+	}
+	if lenient(message, &m) != nil || m.Params.SessionID == "" {
+		return own, nil
+	}
+	if announces {
+		var u struct {
+			Kind string `json:"sessionUpdate"`
+		}
+		if lenient(m.Params.Update, &u) == nil && u.Kind == "subagent_update" && m.Method == "session/update" {
+			subagent = m.Params.Update
+		}
+	}
+	return string(m.Params.SessionID), subagent
+}
