@@ -1,5 +1,5 @@
 import { beforeEach, afterEach, expect, test, vi } from 'vitest';
-import { guardFor, KeyGuard, PressGuard } from './guard';
+import { guardFor, KeyGuard, PressGuard, watchPlace } from './guard';
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['performance', 'setTimeout'] }));
 afterEach(() => vi.useRealTimers());
@@ -42,4 +42,37 @@ test('a press does nothing for the first 400 ms, and for as long after the answe
     expect(guard.allows(now + guardFor - 1)).toBe(false);
     expect(guard.allows(now + guardFor)).toBe(true);
   }
+});
+
+test('a move before the first report of a place counts', () => {
+  let report: (entries: { intersectionRatio: number }[]) => void = () => undefined;
+  class Observed {
+    constructor(call: typeof report) {
+      report = call;
+    }
+    observe() {
+      // The reports come from the test.
+    }
+    disconnect() {
+      // There is nothing to end.
+    }
+  }
+  vi.stubGlobal('IntersectionObserver', Observed);
+  vi.stubGlobal('ResizeObserver', Observed);
+  vi.stubGlobal('document', { documentElement: { clientWidth: 300, clientHeight: 300 } });
+  let top = 100;
+  const element = {
+    getBoundingClientRect: () => ({ left: 0, top, right: 200, bottom: top + 50 }),
+  } as HTMLElement;
+  const moved = vi.fn();
+  const end = watchPlace(element, moved);
+  report([{ intersectionRatio: 1 }]);
+  expect(moved).toHaveBeenCalledTimes(0);
+  end();
+
+  watchPlace(element, moved);
+  top = 40; // before the browser reports the place for the first time
+  report([{ intersectionRatio: 0 }]);
+  expect(moved).toHaveBeenCalledTimes(1);
+  vi.unstubAllGlobals();
 });

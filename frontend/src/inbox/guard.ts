@@ -66,7 +66,9 @@ export function watchPlace(element: HTMLElement, moved: () => void): () => void 
     let first = true;
     place = new IntersectionObserver(
       ([entry]) => {
-        if (first) {
+        const now = element.getBoundingClientRect();
+        const since = now.left !== left || now.top !== top || now.right !== right || now.bottom !== bottom;
+        if (first && !since) {
           first = false;
           const seen = entry?.intersectionRatio ?? 0;
           // When a part of the element is outside the window, the visible part is the threshold.
