@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 )
@@ -48,9 +49,18 @@ type SubagentState struct {
 	Usage      json.RawMessage `json:"usage"`
 }
 
-// SubagentUpdate announces a child session, or changes what is known of the child. SessionID is the child's.
+// Failure returns why the work ended with an error.
+func (s SubagentState) Failure() *Error {
+	if s.Error != nil {
+		return s.Error
+	}
+	return &Error{Code: CodeInternalError, Message: cmp.Or(s.Message, "the agent did not say why")}
+}
+
+// SubagentUpdate announces a child session, or changes what is known of the child.
 type SubagentUpdate struct {
-	SessionID   string
+	SessionID   string // the child's
+	Parent      string // the session that is told; set by SubagentUpdateOf
 	Title       Patched[string]
 	Description Patched[string]
 	Cwd         Patched[string]
@@ -110,38 +120,49 @@ func ParseSessionMessage(body json.RawMessage) (SessionMessage, error) {
 // ParseBlock decodes a content block as a piece of a message.
 func ParseBlock(raw json.RawMessage) (Chunk, error) { return parseBlock(raw) }
 
-// SessionOf returns the id of the session that an agent's message is about, and the body of the message if it is a subagent_update. own is the
-// id of the session that most messages are about: a message that names no other session is not decoded.
-func SessionOf(message []byte, own string) (session string, subagent json.RawMessage) {
+// SessionOf returns the ACP session id of the session that an agent's message is about, and the id of the child session that the message announces
+// or tells of; "" = none. own is the session that most messages are about: a message that names no other session is not decoded.
+func SessionOf(message []byte, own string) (session, child string) {
+	if u, ok := SubagentUpdateOf(message); ok {
+		return u.Parent, u.SessionID
+	}
 	const key = `"sessionId"`
-	announces := bytes.Contains(message, []byte(`"subagent_update"`))
-	if !announces {
-		first := bytes.Index(message, []byte(key))
-		if first < 0 {
-			return own, nil
-		}
-		rest := bytes.TrimLeft(message[first+len(key):], " \t:")
-		if bytes.HasPrefix(rest, []byte(`"`+own+`"`)) && !bytes.Contains(rest, []byte(key)) {
-			return own, nil
-		}
+	_, rest, named := bytes.Cut(message, []byte(key))
+	if !named {
+		return own, ""
+	}
+	if bytes.HasPrefix(bytes.TrimLeft(rest, " \t:"), []byte(`"`+own+`"`)) && !bytes.Contains(rest, []byte(key)) {
+		return own, ""
 	}
 	var m struct {
-		Method string
 		Params struct {
-			SessionID Text            `json:"sessionId"`
-			Update    json.RawMessage `json:"update"`
+			SessionID Text `json:"sessionId"`
 		}
 	}
 	if lenient(message, &m) != nil || m.Params.SessionID == "" {
-		return own, nil
+		return own, ""
 	}
-	if announces {
-		var u struct {
-			Kind string `json:"sessionUpdate"`
-		}
-		if lenient(m.Params.Update, &u) == nil && u.Kind == "subagent_update" && m.Method == "session/update" {
-			subagent = m.Params.Update
-		}
+	return string(m.Params.SessionID), ""
+}
+
+// SubagentUpdateOf decodes a whole message that is a subagent_update; ok is false for any other message.
+func SubagentUpdateOf(message []byte) (u SubagentUpdate, ok bool) {
+	const kind = "subagent_update"
+	if !bytes.Contains(message, []byte(kind)) {
+		return SubagentUpdate{}, false
 	}
-	return string(m.Params.SessionID), subagent
+	var m struct {
+		Method string
+		Params json.RawMessage
+	}
+	if lenient(message, &m) != nil || m.Method != "session/update" {
+		return SubagentUpdate{}, false
+	}
+	update, err := ParseUpdate(m.Params)
+	if err != nil || update.Kind != kind {
+		return SubagentUpdate{}, false
+	}
+	u, err = ParseSubagentUpdate(update.Body)
+	u.Parent = update.SessionID
+	return u, err == nil
 }

@@ -63,12 +63,12 @@ func delegatingAgent(in io.Reader, out io.Writer) error {
 			a.state("root", "reader", map[string]any{"state": "idle"})
 			answer(map[string]any{})
 		case "session/prompt":
-			var text string
+			var text strings.Builder
 			for _, block := range m.Params.Prompt {
-				text += block.Text
+				text.WriteString(block.Text)
 			}
 			turns.Go(func() {
-				a.delegate(text)
+				a.delegate(text.String())
 				answer(map[string]any{"stopReason": "end_turn"})
 			})
 		case "session/cancel":

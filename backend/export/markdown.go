@@ -121,16 +121,23 @@ func (m *markdown) entry(e transcript.Entry) {
 		m.served(e)
 	case "straggler":
 		m.print("\n*%s*\n", prose.OneLine(e.Straggler.Words()))
-	case "subagent":
-		m.says(m.agent)
-		m.print("\n*Subagent: %s*\n", prose.OneLine(e.Subagent.Words()))
-	case "message":
-		m.says(e.Message.Words(m.acpSession))
-		m.print("\n%s\n", prose.Closed(e.Text))
-		m.blocks(e.Blocks)
+	case "subagent", "message":
+		m.delegated(&e)
 	case "raw":
 		m.print("\n%s\n", acp.Fenced("json", string(e.Raw)))
 	}
+}
+
+// delegated writes where a subagent began, or a message between two sessions.
+func (m *markdown) delegated(e *transcript.Entry) {
+	if e.Kind == "subagent" {
+		m.says(m.agent)
+		m.print("\n*Subagent: %s*\n", prose.OneLine(e.Subagent.Words()))
+		return
+	}
+	m.says(e.Message.Words(m.acpSession))
+	m.print("\n%s\n", prose.Closed(e.Text))
+	m.blocks(e.Blocks)
 }
 
 func (m *markdown) plan(e *transcript.Entry) {

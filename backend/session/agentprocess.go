@@ -21,7 +21,9 @@ import (
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/proxy"
 	"deskhand/backend/startmode"
+	"deskhand/backend/subagents"
 	"deskhand/backend/transcript"
+	"deskhand/backend/transport"
 	"deskhand/backend/vault"
 )
 
@@ -42,18 +44,17 @@ type agentProcess struct {
 	v    *conversation
 	ctx  context.Context //nolint:containedctx // ends when the conversation is detached from this process
 	stop context.CancelFunc
-	inst transport     // nil until the process is spawned
-	gone chan struct{} // closed when the process and every process that the agent started have ended
+	inst transport.Transport // nil until the process is spawned
+	gone chan struct{}       // closed when the process and every process that the agent started have ended
 
 	launching
 	handshake
 	exchange
 	services
 
-	family  *family        // the child sessions in the process
-	sending sync.Mutex     // held while a message goes to the process
-	replay  *replay        // the history that the agent replays; nil while there is no replay
-	closing *gracefulClose // the last messages; set before ctx ends
+	family  *subagents.Family // the child sessions in the process; nil before the first message
+	replay  *replay           // the history that the agent replays; nil while there is no replay
+	closing *gracefulClose    // the last messages; set before ctx ends
 }
 
 // launching is what an agent process is started with.
@@ -146,8 +147,8 @@ func (v *conversation) begin() {
 
 // run spawns the process, reads the agent's messages until the process ends or the conversation is detached, and ends the process.
 func (a *agentProcess) run(agent, cwd, serverID string) {
-	if w := a.v.within; w != nil {
-		a.runWithin(w)
+	if m := a.v.within; m != nil {
+		a.v.runWithin(a, m)
 		return
 	}
 	at := a.v.host()
@@ -180,7 +181,7 @@ func (a *agentProcess) run(agent, cwd, serverID string) {
 }
 
 // spawn starts the agent's process on this machine. An error comes with the code of the problem. The goroutine of run calls spawn.
-func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, error) {
+func (a *agentProcess) spawn(agent, cwd, serverID string) (transport.Transport, string, error) {
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || a.v.c.worktrees.Closed(cwd) {
 		return nil, transcript.ProblemNoDirectory, fmt.Errorf("%s is not there", cwd)
 	}
@@ -202,7 +203,7 @@ func (a *agentProcess) spawn(agent, cwd, serverID string) (transport, string, er
 	a.v.c.keepChats(a.v.id, agent, cmd.Env, a.v.c.chatsOf(agent))
 	a.post(func() { a.v.stage("spawn") })
 	inst, err := a.v.c.cfg.Proxy.Start(a.ctx, serverID, agent, cmd)
-	return localTransport{inst}, transcript.ProblemSpawn, err
+	return transport.Local{Instance: inst}, transcript.ProblemSpawn, err
 }
 
 // post runs f in the conversation's goroutine if a is still the conversation's agent by then. post returns false when a has been stopped.
@@ -230,7 +231,7 @@ func (a *agentProcess) own(f func()) func() {
 const working = 10 * time.Second
 
 // hand hands a batch that r has read to the conversation. hand returns false when the conversation is detached.
-func (a *agentProcess) hand(r reader, batch []proxy.Message) bool {
+func (a *agentProcess) hand(r transport.Reader, batch []proxy.Message) bool {
 	work := a.own(func() { a.v.received(a, batch) })
 	for {
 		select {
@@ -245,12 +246,12 @@ func (a *agentProcess) hand(r reader, batch []proxy.Message) bool {
 }
 
 // read hands the agent's messages to the conversation, in batches, until the process has ended or the conversation is detached.
-func (a *agentProcess) read(inst transport) {
+func (a *agentProcess) read(inst transport.Transport) {
 	r := inst.After(a.from)
 	defer r.Close()
 	for {
 		batch, err := r.Next(a.ctx)
-		if gap, missing := errors.AsType[*gapError](err); missing {
+		if gap, missing := errors.AsType[*transport.GapError](err); missing {
 			a.post(func() { a.v.remote.missing(gap) })
 			continue
 		}
@@ -271,7 +272,7 @@ func (a *agentProcess) read(inst transport) {
 
 // write sends the messages of the outbox to the agent. A failure because the process has ended is ignored here, since read reports the end.
 // A process that runs on and has closed its input is ended, since it could not be told anything more.
-func (a *agentProcess) write(inst transport) {
+func (a *agentProcess) write(inst transport.Transport) {
 	for {
 		select {
 		case lines := <-a.outbox:
@@ -285,9 +286,9 @@ func (a *agentProcess) write(inst transport) {
 }
 
 // writeAll sends messages to the agent. writeAll returns false when no further message can be sent.
-func (a *agentProcess) writeAll(inst transport, lines [][]byte) bool {
+func (a *agentProcess) writeAll(inst transport.Transport, lines [][]byte) bool {
 	for _, line := range lines {
-		err := a.sendTo(a.ctx, inst, line)
+		err := inst.Send(a.ctx, line)
 		if err == nil {
 			continue
 		}
@@ -336,7 +337,7 @@ func (a *agentProcess) interrupt() (reason string) {
 // kill ends the process tree. The conversation records the end when all messages of the agent are read, or after a limit (armLast).
 func (a *agentProcess) kill() {
 	inst := a.inst
-	if h, is := inst.(localTransport); is {
+	if h, is := inst.(transport.Local); is {
 		h.Hasten()
 	}
 	a.v.links.Go(func() { a.end(inst) })
@@ -344,7 +345,7 @@ func (a *agentProcess) kill() {
 
 // unread reports whether the log holds messages that the conversation has not taken. For a remote agent unread returns false.
 func (a *agentProcess) unread() bool {
-	h, is := a.inst.(localTransport)
+	h, is := a.inst.(transport.Local)
 	return is && h.Last() > a.taken
 }
 
@@ -358,7 +359,7 @@ func (a *agentProcess) close() {
 }
 
 // end ends the process tree of inst, and logs a failure.
-func (a *agentProcess) end(inst transport) { a.ended(inst.Close()) }
+func (a *agentProcess) end(inst transport.Transport) { a.ended(inst.Close()) }
 
 func (a *agentProcess) ended(err error) {
 	if err != nil {
@@ -441,7 +442,7 @@ func (v *conversation) take(m proxy.Message) {
 		return // the transcript shows the unreadable line
 	}
 	a := v.agent
-	if a.divert(env, m) {
+	if v.diverts(env, m) {
 		return
 	}
 	replays := a.beforeReplayed(env, data)
@@ -968,7 +969,6 @@ func newAgentProcess(v *conversation) *agentProcess {
 	a := &agentProcess{
 		v:         v,
 		gone:      make(chan struct{}),
-		family:    &family{members: map[string]*within{}},
 		launching: launching{further: slices.Clone(v.row.Directories), plan: &launch.Plan{}},
 		exchange: exchange{
 			pending:   map[acp.Key]reply{},

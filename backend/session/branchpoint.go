@@ -18,7 +18,7 @@ func (c *Client) Branch(ctx context.Context, id, turn, instead string) (Session,
 	}
 	v, err := c.conversation(ctx, id)
 	if err == nil {
-		err = v.belongs()
+		err = v.look().Subagent.refuses(nil)
 	}
 	if err != nil {
 		return Session{}, err

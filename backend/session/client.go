@@ -41,6 +41,7 @@ import (
 	"deskhand/backend/settings"
 	"deskhand/backend/startmode"
 	"deskhand/backend/store"
+	"deskhand/backend/subagents"
 	"deskhand/backend/transcript"
 	"deskhand/backend/vault"
 	"deskhand/backend/workspace"
@@ -75,8 +76,8 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		requests: requests.New(cfg.Store),
 	}}
 	c.retire, c.approved = c.erased, c.approvedElsewhere
-	c.subagent = func(v *conversation, u acp.SubagentUpdate, parent *conversation) (*conversation, error) {
-		return openSubagent(c, v, u, parent)
+	c.child = func(process, acpID, teller string) (*subagents.Child, error) { //nolint:contextcheck // a child outlives the call that opens the client
+		return childOf(c, process, acpID, teller)
 	}
 	c.rules = openRules(c)
 	c.hosts.Local = host.Capabilities{
@@ -412,7 +413,7 @@ func (c *Client) Change(ctx context.Context, id string, p Patch) (Session, error
 		p.Directories = &further
 	}
 	if p.Archived != nil {
-		if err := v.belongs(); err != nil {
+		if err := v.look().Subagent.refuses(nil); err != nil {
 			return Session{}, err
 		}
 	}

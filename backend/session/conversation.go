@@ -24,6 +24,7 @@ import (
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/requests"
 	"deskhand/backend/startmode"
+	"deskhand/backend/subagents"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
 )
@@ -86,7 +87,7 @@ type agentSide struct {
 	failure   *transcript.TurnError // the error that ended the prompt, for the turn
 	agentName string                // the agent's display name
 	modes     startmode.Modes       // the agent's modes, by whether the agent asks in them
-	within    *within               // the place in the process of another session's agent; nil where the session is no subagent's, or has not been heard of
+	within    *subagents.Member     // the place in the process of another session's agent; nil where the session is no subagent's, or has not been heard of
 	kept      *gracefulClose        // the graceful close of an agent that is kept while the deletion of the session can be undone
 	links     sync.WaitGroup        // goroutines of all agent processes of this session
 	lastWrite <-chan struct{}       // closed when the newest file write of an agent has ended, successful or not; nil before the first write
@@ -215,7 +216,7 @@ func (v *conversation) do(c lifecycle.Command) []lifecycle.Event {
 
 // wish is do for a command of a person: a refused command becomes an error.
 func (v *conversation) wish(c lifecycle.Command) error {
-	if err := v.refusesSubagent(c); err != nil {
+	if err := v.row.Subagent.refuses(c); err != nil {
 		return err
 	}
 	for _, e := range v.do(c) {
@@ -272,7 +273,9 @@ func (v *conversation) readied() {
 	v.tellRefusals()
 	v.saveRow()
 	v.forking.makeAll()
-	v.agent.replayed()
+	if v.agent.family != nil && v.within == nil {
+		v.agent.family.Replayed()
+	}
 }
 
 // turnEffect runs the effects of an event of the running turn.
@@ -636,7 +639,7 @@ func (v *conversation) patch(p Patch, chips []transcript.Attachment) {
 
 // restart ends the agent without an exit that people see, and starts the agent on the same session.
 func (v *conversation) restart() error {
-	if err := v.refusesSubagent(nil); err != nil {
+	if err := v.row.Subagent.refuses(nil); err != nil {
 		return err
 	}
 	if v.state.Base != lifecycle.Closed {
@@ -649,7 +652,7 @@ func (v *conversation) restart() error {
 // an asking mode holds for the next message. asked reports whether the running agent has been asked; then is called later with the agent's
 // error, or nil.
 func (v *conversation) setConfig(option string, value json.RawMessage, then func(*acp.Error)) (asked bool, err error) {
-	if err := v.refusesSubagent(nil); err != nil {
+	if err := v.row.Subagent.refuses(nil); err != nil {
 		return false, err
 	}
 	unbegun := v.state.Base == lifecycle.Closed && !v.state.Asleep && v.fold.Facts.Start != nil // the agent could not begin in the mode or with the model that was chosen

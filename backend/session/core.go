@@ -34,6 +34,7 @@ import (
 	"deskhand/backend/snapshot"
 	"deskhand/backend/startmode"
 	"deskhand/backend/store"
+	"deskhand/backend/subagents"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
 	"deskhand/backend/workspace"
@@ -153,9 +154,9 @@ type core struct {
 	workspaces  *workspace.Library
 	worktrees   *worktrees.Library
 
-	retire   func(id string)                                                                          // takes a session that is about to be erased out of the client's sessions
-	subagent func(v *conversation, u acp.SubagentUpdate, parent *conversation) (*conversation, error) // returns the conversation of a child session within the process that v reads: the stored one, or a new one of parent; nil without both
-	approved func(directory string, list []launch.Executable, surface string)                         // tells the other sessions of a directory about an approval
+	retire   func(id string)                                                  // takes a session that is about to be erased out of the client's sessions
+	child    func(process, acpID, teller string) (*subagents.Child, error)    // see [subagents.NewFamily]; process is the session that reads the process
+	approved func(directory string, list []launch.Executable, surface string) // tells the other sessions of a directory about an approval
 }
 
 const (

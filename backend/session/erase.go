@@ -17,7 +17,7 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 	return ofFamily(ctx, c, id, func(member string) error {
 		v, err := c.any(ctx, member)
 		if err == nil && member == id {
-			err = v.belongs()
+			err = v.look().Subagent.refuses(nil)
 		}
 		if err == nil {
 			err = v.reach(ctx, func() error { v.deletion.begin(); return nil })

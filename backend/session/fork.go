@@ -59,7 +59,7 @@ const talkName = "what-was-said.md"
 
 // ask requests a fork from the agent, which is started if it does not run. made receives the result.
 func (w *forkRequests) ask(made chan<- fork) error {
-	if err := w.v.refusesSubagent(nil); err != nil {
+	if err := w.v.row.Subagent.refuses(nil); err != nil {
 		return err
 	}
 	switch {

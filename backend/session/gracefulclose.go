@@ -10,6 +10,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/lifecycle"
 	"deskhand/backend/transcript"
+	"deskhand/backend/transport"
 	"deskhand/backend/worktrees"
 )
 
@@ -86,7 +87,7 @@ func (v *conversation) release(forget bool) {
 
 // closeSession sends the last messages once the conversation is detached from the agent. The agent's process ends next in any case: at once
 // where the agent does not answer that the prompt has stopped, since the agent would work on for as long as the deletion can be undone.
-func (a *agentProcess) closeSession(inst transport) {
+func (a *agentProcess) closeSession(inst transport.Transport) {
 	if a.ctx.Err() == nil || a.closing == nil {
 		return // the process has ended by itself, or there is no message to send
 	}
@@ -127,7 +128,7 @@ func (a *agentProcess) moment(answer time.Duration) (context.Context, context.Ca
 }
 
 // lastWords sends the last messages, and returns whether the agent has answered.
-func (a *agentProcess) lastWords(ctx context.Context, inst transport, p *gracefulClose) bool {
+func (a *agentProcess) lastWords(ctx context.Context, inst transport.Transport, p *gracefulClose) bool {
 	lines := p.lines
 	select {
 	case before := <-a.outbox:
@@ -143,12 +144,12 @@ func (a *agentProcess) lastWords(ctx context.Context, inst transport, p *gracefu
 }
 
 // awaitAnswer reads until the agent's answer comes or ctx ends. Other messages of the agent are dropped.
-func (p *gracefulClose) awaitAnswer(ctx context.Context, inst transport, key acp.Key) bool {
+func (p *gracefulClose) awaitAnswer(ctx context.Context, inst transport.Transport, key acp.Key) bool {
 	r := inst.After(p.heard)
 	defer r.Close()
 	for {
 		batch, err := r.Next(ctx)
-		if _, missing := errors.AsType[*gapError](err); err != nil && !missing {
+		if _, missing := errors.AsType[*transport.GapError](err); err != nil && !missing {
 			return false
 		}
 		for _, m := range batch {

@@ -9,11 +9,12 @@ import (
 
 	"deskhand/backend/proxy"
 	"deskhand/backend/transcript"
+	"deskhand/backend/transport"
 )
 
 // says is a transport whose agent has sent these messages; it records the messages to the agent.
 type says struct {
-	transport
+	transport.Transport
 	said  []proxy.Message
 	heard []string
 }
@@ -23,7 +24,7 @@ func (s *says) Send(_ context.Context, msg []byte) error {
 	return nil
 }
 
-func (s *says) After(seq uint64) reader {
+func (s *says) After(seq uint64) transport.Reader {
 	left := s.said[min(int(seq), len(s.said)):]
 	return &saysReader{left: left}
 }

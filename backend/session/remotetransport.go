@@ -22,6 +22,7 @@ import (
 	"deskhand/backend/remotes"
 	"deskhand/backend/requests"
 	"deskhand/backend/transcript"
+	"deskhand/backend/transport"
 )
 
 // A remote agent differs from an agent on this machine in three ways. The connection may break, which is shown and does not end the agent.
@@ -132,7 +133,7 @@ func (t *remoteTransport) Send(ctx context.Context, msg []byte) (err error) {
 }
 
 // After goes on where the connection is; the number was fixed when the connection was made.
-func (t *remoteTransport) After(uint64) reader { return remoteReader{t} }
+func (t *remoteTransport) After(uint64) transport.Reader { return remoteReader{t} }
 
 // Status returns how the agent's process ended, as far as the runtime has told.
 func (t *remoteTransport) Status() proxy.Status {
@@ -205,7 +206,7 @@ func (r remoteReader) Next(ctx context.Context) ([]proxy.Message, error) {
 		var doubt *remote.DoubtError
 		switch {
 		case errors.As(err, &gap):
-			return nil, &gapError{*gap}
+			return nil, &transport.GapError{GapError: *gap}
 		case errors.As(err, &doubt):
 			r.t.a.post(func() {
 				r.t.a.tell([]transcript.Notice{{
@@ -304,7 +305,7 @@ func (rt *remoteTurn) reached(a *agentProcess, seq uint64) {
 }
 
 // missing records in the transcript that messages of the agent are lost.
-func (rt *remoteTurn) missing(gap *gapError) {
+func (rt *remoteTurn) missing(gap *transport.GapError) {
 	rt.v.note(transcript.Note{Note: transcript.NoteMissing})
 	if a := rt.v.agent; a.reached.Server != "" && gap.Next > 0 {
 		a.reached.Seq = gap.Next - 1 // the number may be lower than before, since the runtime counts anew

@@ -10,6 +10,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/straggler"
 	"deskhand/backend/transcript"
+	"deskhand/backend/transport"
 )
 
 // Stragglers are commands of a stopped turn that still run. Package straggler finds their processes; this file looks for them after a turn,
@@ -39,7 +40,7 @@ func (v *conversation) lookForStragglers(t *Turn, reason string) {
 	if !stopped || a == nil {
 		return
 	}
-	inst, is := a.inst.(localTransport)
+	inst, is := a.inst.(transport.Local)
 	turn := straggler.Turn{Began: t.StartedAt.Time, Ended: time.Now(), Calls: commandsOf(v.fold.Calls(t.ID)), Own: a.serverCommands()}
 	if !is || len(turn.Calls) == 0 {
 		return

@@ -103,8 +103,13 @@ func (a *agentProcess) createTerminal(params json.RawMessage) (chore, *acp.Error
 	if p.Limit.Given && p.Limit.Value >= 0 {
 		limit = int(min(p.Limit.Value, mostOutput))
 	}
+	a.lastTerminal++
+	id := fmt.Sprintf("terminal-%d-%d", a.v.row.Generation, a.lastTerminal)
+	if a.v.row.Subagent != nil { // an agent may keep the programs of its whole process by their ids
+		id += "-" + a.v.id
+	}
 	prog := &agentProgram{
-		a: a, id: a.terminalID(), output: program.NewOutput(limit), ended: make(chan struct{}),
+		a: a, id: id, output: program.NewOutput(limit), ended: make(chan struct{}),
 	}
 	prog.life, prog.cancel = context.WithCancel(a.ctx) // the program outlives the request
 	a.programs[prog.id] = prog
@@ -115,16 +120,6 @@ func (a *agentProcess) createTerminal(params json.RawMessage) (chore, *acp.Error
 	now := transcript.Terminal{TerminalID: prog.id, Command: p.Command, Args: args, Cwd: dir, Running: true}
 	roots := a.v.roots()
 	return func(ctx context.Context) outcome { return prog.start(ctx, roots, now, env) }, nil
-}
-
-// terminalID returns the id of the next program. The ids of child sessions differ, since an agent may keep the programs of its whole process by
-// their ids.
-func (a *agentProcess) terminalID() string {
-	a.lastTerminal++
-	if a.v.row.Subagent != nil {
-		return fmt.Sprintf("terminal-%s-%d-%d", a.v.id, a.v.row.Generation, a.lastTerminal)
-	}
-	return fmt.Sprintf("terminal-%d-%d", a.v.row.Generation, a.lastTerminal)
 }
 
 // start starts the program, and returns the outcome once it runs. A request that is cancelled before that ends the program.

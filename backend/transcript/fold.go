@@ -254,8 +254,6 @@ func (t *Fold) applyNote(f journal.Frame, n Note) {
 		}
 	case NoteTurnBegan:
 		t.beginTurn(f, n)
-	case NoteSubagent:
-		t.delegated.announced(t, f, n)
 	case NoteTurnEnded:
 		t.endTurn(f)
 	case NoteComposed, NoteSteered, NoteGiven:
@@ -273,9 +271,16 @@ func (t *Fold) applyNote(f journal.Frame, n Note) {
 	case NoteStraggler:
 		t.left(f, n)
 	default:
-		if d := dividerOf(n); d != nil {
-			t.add(f, "divider").Divider = d
-		}
+		t.further(f, n)
+	}
+}
+
+// further shows a note that changes nothing else.
+func (t *Fold) further(f journal.Frame, n Note) {
+	if n.Note == NoteSubagent {
+		t.delegated.announced(t, f, n)
+	} else if d := dividerOf(n); d != nil {
+		t.add(f, "divider").Divider = d
 	}
 }
 
@@ -502,15 +507,15 @@ func (t *Fold) applyUpdate(f journal.Frame, u acp.Update) error {
 	if t.peers.ofFork(u.SessionID) {
 		return nil
 	}
-	if u.Kind == "subagent_update" {
-		return t.delegated.update(t, u.Body)
-	}
-	if t.peers.own != "" && u.SessionID != "" && u.SessionID != t.peers.own {
+	if t.peers.own != "" && u.SessionID != "" && u.SessionID != t.peers.own && u.Kind != "subagent_update" {
 		t.raw(f, f.Data, "other_session") // not this agent's own words to this person
 		return nil
 	}
 	if t.replaying && !IsFact(u.Kind) {
 		return nil
+	}
+	if slices.Contains(delegating, u.Kind) {
+		return t.delegated.apply(t, f, u)
 	}
 	switch u.Kind {
 	case "agent_message_chunk":
@@ -525,10 +530,6 @@ func (t *Fold) applyUpdate(f journal.Frame, u acp.Update) error {
 		return t.toolCall(f, u.Body, updates)
 	case "plan", "plan_update", "plan_removed":
 		return t.plans.apply(t, f, u)
-	case "session_message":
-		return t.delegated.said(t, f, u.Body)
-	case "session_message_chunk":
-		return t.delegated.chunk(t, f, u.Body)
 	case "compaction_update", "compaction_summary_chunk":
 		parse := acp.ParseCompaction
 		if u.Kind == "compaction_summary_chunk" {

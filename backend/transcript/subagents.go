@@ -61,6 +61,19 @@ func newDelegated() delegated {
 	return delegated{children: map[string]*Entry{}, messages: map[string]*Entry{}}
 }
 
+// delegating is the updates that delegated folds.
+var delegating = []string{"subagent_update", "session_message", "session_message_chunk"} //nolint:gochecknoglobals // constant
+
+func (d delegated) apply(t *Fold, f journal.Frame, u acp.Update) error {
+	switch u.Kind {
+	case "subagent_update":
+		return d.update(t, u.Body)
+	case "session_message":
+		return d.said(t, f, u.Body)
+	}
+	return d.chunk(t, f, u.Body)
+}
+
 // announced shows a child session where it first became known. Later updates of the process change the entry.
 func (d delegated) announced(t *Fold, f journal.Frame, n Note) {
 	e := t.add(f, "subagent")

@@ -1,4 +1,6 @@
-package session
+// Package transport hides how the messages of an agent's process are read and sent: of a process on this machine, and, by the packages that
+// have further transports, of one elsewhere or of a part of a process.
+package transport
 
 import (
 	"context"
@@ -8,13 +10,12 @@ import (
 	"deskhand/backend/remote"
 )
 
-// transport reaches the agent of one generation: a localTransport its instance on this machine, a remoteTransport the instance of a runtime
-// elsewhere. One goroutine calls Send, and one calls Next of a reader; any goroutine may call the other methods.
-type transport interface {
+// Transport reaches the agent of one generation. One goroutine calls Send, and one calls Next of a reader; any goroutine may call the other methods.
+type Transport interface {
 	// Send returns when the agent, or the agent's runtime, has the message. The agent's answer comes from the reader.
 	Send(ctx context.Context, msg []byte) error
 	// After reads the agent's messages after number seq: first those of the log, then new messages as they come.
-	After(seq uint64) reader
+	After(seq uint64) Reader
 	Status() proxy.Status
 	// Problem returns why the agent is gone when the agent's process has not ended: a code, and the parameters of the code's text.
 	Problem() (code string, params map[string]string)
@@ -24,25 +25,27 @@ type transport interface {
 	Close() error
 }
 
-// reader reads the messages of an agent.
-type reader interface {
-	// Next waits for messages. A *gapError means that messages before the next one are lost; Next may be called again after a gap.
+// Reader reads the messages of an agent.
+type Reader interface {
+	// Next waits for messages. A *GapError means that messages before the next one are lost; Next may be called again after a gap.
 	Next(ctx context.Context) ([]proxy.Message, error)
 	// Working tells the log that the last batch of Next is still being handled, so that the log waits for this reader.
 	Working()
 	Close()
 }
 
-// localTransport reaches an agent on this machine.
-type localTransport struct{ *proxy.Instance }
+// Local reaches an agent on this machine.
+type Local struct{ *proxy.Instance }
 
 // Close keeps every message that the agent writes before its end, so that the last messages of a killed agent are read too.
-func (h localTransport) Close() error { return h.End() }
+func (h Local) Close() error { return h.End() }
 
-func (h localTransport) After(seq uint64) reader {
+// After is that of Transport.
+func (h Local) After(seq uint64) Reader {
 	return &localReader{Reader: h.Instance.After(seq), inst: h.Instance, last: seq}
 }
-func (localTransport) Problem() (string, map[string]string) { return "", nil }
+// Problem returns no problem: the process itself tells how it ended.
+func (Local) Problem() (string, map[string]string) { return "", nil }
 
 // localReader reads the log of an instance on this machine. When the log drops the reader, as at a removal of the instance, the reader goes
 // on with the messages that the log holds. A gap between the numbers of two messages shows a loss.
@@ -69,7 +72,7 @@ func (r *localReader) Next(ctx context.Context) ([]proxy.Message, error) {
 		}
 	}
 	if next := batch[0].Seq; next > r.last+1 {
-		gap := &gapError{remote.GapError{After: r.last, Next: next}}
+		gap := &GapError{GapError: remote.GapError{After: r.last, Next: next}}
 		r.last, r.held = next-1, batch
 		return nil, gap
 	}
@@ -77,5 +80,5 @@ func (r *localReader) Next(ctx context.Context) ([]proxy.Message, error) {
 	return batch, nil
 }
 
-// gapError reports that messages of an agent are lost: the runtime, or here the log, no longer holds them, or has begun to count anew.
-type gapError struct{ remote.GapError }
+// GapError reports that messages of an agent are lost: the runtime, or here the log, no longer holds them, or has begun to count anew.
+type GapError struct{ remote.GapError }
