@@ -106,7 +106,6 @@ func (m *markdown) entry(e transcript.Entry) {
 		tool := e.Tool.Marked()
 		m.tool(&tool)
 	case "plan":
-		m.says(m.agent)
 		m.plan(&e)
 	case "request":
 		m.request(e.Request)
@@ -141,6 +140,7 @@ func (m *markdown) delegated(e *transcript.Entry) {
 }
 
 func (m *markdown) plan(e *transcript.Entry) {
+	m.says(m.agent)
 	m.print("\n")
 	if e.Removed {
 		m.print("*The agent has dismissed this plan:*\n\n")

@@ -44,6 +44,7 @@ func (h Local) Close() error { return h.End() }
 func (h Local) After(seq uint64) Reader {
 	return &localReader{Reader: h.Instance.After(seq), inst: h.Instance, last: seq}
 }
+
 // Problem returns no problem: the process itself tells how it ended.
 func (Local) Problem() (string, map[string]string) { return "", nil }
 
