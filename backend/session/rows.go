@@ -48,25 +48,16 @@ func scanSession(s scanner) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	r.Labels, r.facts, r.Directories = stored[[]string](labels), stored[transcript.Facts](known), stored[[]string](directories)
-	r.Attachments, r.Exit, r.Origin = stored[[]transcript.Attachment](attachments), stored[*transcript.Exit](exit), stored[*Origin](origin)
-	r.CreatedAt, r.UpdatedAt = fromMillis(created), fromMillis(updated)
+	r.Labels, r.facts, r.Directories = record.Sound[[]string](labels), record.Sound[transcript.Facts](known), record.Sound[[]string](directories)
+	r.Attachments, r.Exit, r.Origin = record.Sound[[]transcript.Attachment](attachments), record.Sound[*transcript.Exit](exit), record.Sound[*Origin](origin)
+	r.CreatedAt, r.UpdatedAt = record.FromMillis(created), record.FromMillis(updated)
 	if archived != 0 {
-		at := fromMillis(archived)
+		at := record.FromMillis(archived)
 		r.ArchivedAt = &at
 	}
 	r.Phase = lifecycle.Closed
 	r.showFacts()
 	return r, nil
-}
-
-// stored decodes a JSON column of a row. A column that was damaged on the disk decodes as the zero value: a conversation can do without it,
-// and one damaged row must not keep a list from being shown. A verification reports the damage.
-func stored[T any](text string) (value T) {
-	if text == "" || json.Unmarshal([]byte(text), &value) != nil {
-		return *new(T)
-	}
-	return value
 }
 
 // showFacts copies the agent's facts into the record; lists become empty instead of null.
@@ -92,10 +83,6 @@ func (r *row) showFacts() {
 	}
 }
 
-func millis(t time.Time) int64     { return t.UnixMilli() }
-func fromMillis(ms int64) Time     { return record.FromMillis(ms) }
-func optionalMillis(t *Time) int64 { return record.OptionalMillis(t) }
-
 func (r *row) save(ctx context.Context, tx *sql.Tx) error {
 	exit := ""
 	if r.Exit != nil {
@@ -115,7 +102,7 @@ func (r *row) save(ctx context.Context, tx *sql.Tx) error {
 		draft_attachments = excluded.draft_attachments`,
 		r.ID, r.Place, r.Workspace.ID, r.Cwd, r.Agent, r.Title, r.titleBy, string(mustJSON(r.Labels)), r.Pinned, r.Unread, r.Draft,
 		r.ACPSessionID, r.ProtocolVersion, r.Generation, string(mustJSON(r.facts)), exit,
-		millis(r.CreatedAt.Time), millis(r.UpdatedAt.Time), optionalMillis(r.ArchivedAt), string(mustJSON(r.Directories)), origin, attachmentsText(r.Attachments), transcript.Projection)
+		r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), record.OptionalMillis(r.ArchivedAt), string(mustJSON(r.Directories)), origin, attachmentsText(r.Attachments), transcript.Projection)
 	return err
 }
 
@@ -183,7 +170,7 @@ func scanQueueItem(s scanner) (QueueItem, error) {
 	if err := s.Scan(&q.ID, &q.Session, &q.Position, &q.Held, &q.Message, &created, &attachments); err != nil {
 		return q, err
 	}
-	q.CreatedAt = fromMillis(created)
+	q.CreatedAt = record.FromMillis(created)
 	var err error
 	q.Attachments, err = attachmentsIn(attachments)
 	return q, err
@@ -198,7 +185,7 @@ func saveQueue(ctx context.Context, tx *sql.Tx, items []QueueItem, gone []string
 	for _, q := range items {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO queue_item (`+queueColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET position = excluded.position, held = excluded.held, message = excluded.message, attachments = excluded.attachments`,
-			q.ID, q.Session, q.Position, q.Held, q.Message, millis(q.CreatedAt.Time), attachmentsText(q.Attachments)); err != nil {
+			q.ID, q.Session, q.Position, q.Held, q.Message, q.CreatedAt.UnixMilli(), attachmentsText(q.Attachments)); err != nil {
 			return err
 		}
 	}

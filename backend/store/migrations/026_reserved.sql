@@ -1,0 +1,2 @@
+-- Nothing: the number is kept free.
+SELECT 1;
