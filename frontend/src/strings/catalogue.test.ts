@@ -28,6 +28,7 @@ import { screens } from './screens';
 import { settings } from './settings';
 import { setup } from './setup';
 import { start } from './start';
+import { usage } from './usage';
 import { branches } from './branches';
 import { head } from './head';
 import { work } from './work';
@@ -72,6 +73,7 @@ const parts = [
   settings,
   setup,
   start,
+  usage,
   branches,
   head,
   work,
