@@ -74,11 +74,13 @@ func (t *Fold) applyUsage(told acp.Usage) {
 	}
 }
 
-// applyAccount stores the account that a notification tells.
-func (t *Fold) applyAccount(method string, params json.RawMessage) {
-	if a, told := acp.ParseAccount(method, params); told {
-		t.Facts.Account, t.FactsChanged = &a, true
+// takeAccount stores the account that a notification tells, and reports whether it tells one.
+func (f *Facts) takeAccount(method string, params json.RawMessage) (told bool) {
+	a, told := acp.ParseAccount(method, params)
+	if told {
+		f.Account = &a
 	}
+	return told
 }
 
 // ModelInUse returns the model that a session works with: the value of the option of category model. Where the option says no more than that the

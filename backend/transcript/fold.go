@@ -490,7 +490,7 @@ func (t *Fold) applyInward(f journal.Frame) {
 	case "_adapter/invalid_stdout":
 		t.aside(f)
 	case acp.MethodAccountUpdate, acp.MethodStatusUpdate:
-		t.applyAccount(m.Method, m.Params)
+		t.FactsChanged = t.Facts.takeAccount(m.Method, m.Params) || t.FactsChanged
 	}
 }
 
