@@ -45,6 +45,7 @@ import (
 	"deskhand/backend/snapshot"
 	"deskhand/backend/store"
 	"deskhand/backend/tools"
+	"deskhand/backend/usage"
 	"deskhand/backend/vault"
 )
 
@@ -98,6 +99,7 @@ type Backend struct {
 	settings  *settings.Library
 	setups    *setup.Library
 	search    *search.Index
+	tally     *usage.Tally
 	client    *session.Client
 	forge     *forge.Library
 	compare   *compare.Library
@@ -317,6 +319,8 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		return nil, b.blame(err)
 	}
 	b.search.Start(ctx)
+	b.tally = usage.New(usage.Deps{Store: b.db, Logger: b.cfg.Logger, Agent: b.agents.Name})
+	b.tally.Start(ctx)
 	b.tools.Use(b.client)
 	if err := b.openDiscord(ctx, ofDiscord); err != nil {
 		return nil, err
@@ -412,6 +416,7 @@ func (b *Backend) clientHandler() http.Handler {
 		Login:          b.codes.take,
 		Tabs:           b.tabs,
 		Search:         b.search,
+		Tally:          b.tally,
 		Access:         b.access,
 		Local:          b.localState,
 		SwitchLocal:    b.switchLocal,
@@ -534,6 +539,9 @@ func (b *Backend) Close() error {
 	}
 	if b.client != nil {
 		errs = append(errs, b.client.Close())
+	}
+	if b.tally != nil {
+		b.tally.Close()
 	}
 	if b.search != nil {
 		b.search.Close()

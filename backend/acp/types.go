@@ -508,11 +508,13 @@ func ParseSessionInfo(body json.RawMessage) (SessionInfo, error) {
 	return info, nil
 }
 
-// Usage is a usage_update; Cost is nil when not given. Limits has the limits of the account that this update tells of.
+// Usage is a usage_update; Cost is nil when not given. Limits has the limits of the account that this update tells of. Model is the model
+// that the update is about, as Claude's adapter names it beside the protocol; "" = the update names none.
 type Usage struct {
 	Used, Size int64
 	Cost       *Cost
 	Limits     []AccountLimit
+	Model      string
 }
 
 // Cost is the cost of a session until now.
@@ -530,10 +532,14 @@ func ParseUsage(body json.RawMessage) (Usage, error) {
 			Amount   Float            `json:"amount"`
 			Currency optional[string] `json:"currency"`
 		} `json:"cost"`
-		Meta limitMeta `json:"_meta"`
+		Meta struct {
+			limitMeta
+
+			Model string `json:"_claude/model"`
+		} `json:"_meta"`
 	}
 	err := lenient(body, &u)
-	usage := Usage{Used: u.Used.Value, Size: u.Size.Value, Limits: u.Meta.limits()}
+	usage := Usage{Used: u.Used.Value, Size: u.Size.Value, Limits: u.Meta.limits(), Model: u.Meta.Model}
 	if c := u.Cost; c.Amount.Given && c.Currency.given { // an amount without a currency counts as missing
 		usage.Cost = &Cost{c.Amount.Value, c.Currency.value}
 	}

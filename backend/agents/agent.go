@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"deskhand/backend/acp"
 )
 
 // Errors of Command.
@@ -33,6 +35,8 @@ type Agent struct {
 	Reason   string   `json:"reason,omitempty" doc:"Reason that this program was chosen"`
 	Detail   string   `json:"detail,omitempty" doc:"Reason that the agent is not ready"`
 	Searched []string `json:"searched,omitempty" doc:"Directories that were searched for the program, each with its origin"`
+
+	Account *acp.Account `json:"account,omitempty" doc:"As whom the agent is signed in, as it told since Deskhand started; absent where it told nothing. The kind none means that nobody is"`
 
 	Version      string      `json:"version,omitempty" doc:"Version of the program that is started, when its package states a version"`
 	Installable  bool        `json:"installable" doc:"Deskhand can install the agent"`

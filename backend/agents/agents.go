@@ -250,7 +250,7 @@ func (c *Catalogue) found(e entry) Agent {
 		}
 		return a
 	}
-	a.State, a.Path, a.Reason, a.Version = Ready, at.program, at.reason, at.version
+	a.State, a.Path, a.Reason, a.Version, a.Account = Ready, at.program, at.reason, at.version, c.notes.accountOf(e.id)
 	if at.version != "" {
 		a.Source = Own
 	} else if e.source == OnPath {

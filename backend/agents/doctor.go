@@ -320,6 +320,7 @@ func (t *trial) login(ctx context.Context, q *probe.Probe, began json.RawMessage
 	if !told {
 		return
 	}
+	t.c.notes.noteAccount(t.e.id, a)
 	t.report.Steps = append(t.report.Steps, Step{Step: stepLogin, OK: !a.SignedOut(), Ms: time.Since(at).Milliseconds(), Detail: a.Words()})
 	if a.SignedOut() {
 		refused := &acp.Error{Code: acp.CodeAuthRequired, Message: a.Words()}

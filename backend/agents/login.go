@@ -400,6 +400,7 @@ func namesOf(vars []LoginVar) []string {
 // Logout has an agent sign out, and removes the stored values for the agent, even if the agent cannot sign out or is gone. After
 // vault.ErrLeft the agent no longer gets the values either.
 func (l *Logins) Logout(ctx context.Context, id string) error {
+	defer l.notes.forgetAccount(id)
 	kept, err := l.vault.Names(id)
 	if err != nil {
 		return err

@@ -7,10 +7,11 @@ import (
 	"deskhand/backend/acp"
 )
 
-// loginNotes remembers which agents want a login.
+// loginNotes remembers which agents want a login, and the accounts that they told since the catalogue was opened.
 type loginNotes struct {
-	mu  sync.Mutex        // protects why
-	why map[string]string // what the agent said, by entry.key
+	mu       sync.Mutex             // protects the fields below
+	why      map[string]string      // what the agent said, by entry.key
+	accounts map[string]acp.Account // by the id of the agent
 }
 
 // note remembers from the result of a start whether an agent wants a login.
@@ -69,4 +70,40 @@ func (l *Logins) Note(id string, refused *acp.Error) {
 	if now, wants := l.notes.of(e, at); wants != wanted || now != why {
 		l.news.announce(News{Agent: id, Ended: true, Aside: true})
 	}
+}
+
+// NoteAccount remembers the account that an agent told, and reports whether it is another than before. NoteAccount reads no disk, and calls
+// nothing of Watch.
+func (l *Logins) NoteAccount(id string, a acp.Account) (changed bool) {
+	return l.notes.noteAccount(id, a)
+}
+
+func (n *loginNotes) noteAccount(id string, a acp.Account) (changed bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if was, known := n.accounts[id]; known && was == a {
+		return false
+	}
+	if n.accounts == nil {
+		n.accounts = map[string]acp.Account{}
+	}
+	n.accounts[id] = a
+	return true
+}
+
+// forgetAccount forgets the account of an agent, which may be another from now on.
+func (n *loginNotes) forgetAccount(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.accounts, id)
+}
+
+// accountOf returns the account that an agent told last; nil where it told none.
+func (n *loginNotes) accountOf(id string) *acp.Account {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if a, known := n.accounts[id]; known {
+		return &a
+	}
+	return nil
 }

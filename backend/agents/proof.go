@@ -77,7 +77,11 @@ func (l *Logins) begins(ctx context.Context, e entry, q *probe.Probe, dir string
 		return err
 	}
 	q.Leave(ctx, began, result)
-	if a, told := q.Account(ctx, began, since); told && a.SignedOut() {
+	a, told := q.Account(ctx, began, since)
+	if told {
+		l.notes.noteAccount(e.id, a)
+	}
+	if told && a.SignedOut() {
 		return q.Fail(probe.MethodNew, &acp.Error{Code: acp.CodeAuthRequired, Message: a.Words()})
 	}
 	return ctx.Err()

@@ -30,6 +30,7 @@ type commands struct {
 	Verify   verifyCommand   `cmd:"" help:"Compare what is kept with its journal, and repair it."`
 	Link     linkCommand     `cmd:"" help:"Print a fresh one-time link for a browser to the running server or app."`
 	Tokens   tokensCommand   `cmd:"" help:"Make and revoke tokens for the API on this machine, and show who called."`
+	Usage    usageCommand    `cmd:"" help:"Sum up what turns took in tokens, money and time."`
 	Version  versionCommand  `cmd:"" help:"Print the version, and what the program was built from."`
 	Licenses licensesCommand `cmd:"" help:"Print the licences of the program and of all that it is made of."`
 	Agent    agentCommand    `cmd:"" help:"Be an agent that plays a recorded conversation."`

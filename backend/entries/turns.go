@@ -42,23 +42,15 @@ func scanTurn(s record.Scanner) (Turn, error) {
 		return t, err
 	}
 	if t.State == TurnDone {
-		t.Changes = sound[*undo.TurnChanges](changes)
+		t.Changes = record.Sound[*undo.TurnChanges](changes)
 	}
-	t.Error, t.Usage = sound[*transcript.TurnError](failure), sound[json.RawMessage](usage)
+	t.Error, t.Usage = record.Sound[*transcript.TurnError](failure), record.Sound[json.RawMessage](usage)
 	t.StartedAt = record.FromMillis(started)
 	if ended != 0 {
 		at := record.FromMillis(ended)
 		t.EndedAt = &at
 	}
 	return t, nil
-}
-
-// sound decodes a JSON column. An empty or damaged column decodes as the zero value.
-func sound[T any](text string) (value T) {
-	if text == "" || json.Unmarshal([]byte(text), &value) != nil {
-		return *new(T)
-	}
-	return value
 }
 
 // turns returns the turns that a WHERE clause selects.
@@ -142,7 +134,7 @@ func Ends(ctx context.Context, q Queryer, session string) (map[string]Turn, erro
 		if err := rows.Scan(&t.ID, &t.State, &t.StopReason, &failure); err != nil {
 			return nil, err
 		}
-		t.Error = sound[*transcript.TurnError](failure)
+		t.Error = record.Sound[*transcript.TurnError](failure)
 		have[t.ID] = t
 	}
 	return have, rows.Err()

@@ -2,12 +2,14 @@ package export
 
 import (
 	"archive/zip"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"time"
 
+	"deskhand/backend/acp"
 	"deskhand/backend/attachments"
 	"deskhand/backend/journal"
 	"deskhand/backend/record"
@@ -62,7 +64,7 @@ func (c conversation) recordFrames(ctx context.Context, z *zip.Writer) (lost, er
 			first = f.At
 		}
 		if failed == nil {
-			failed = enc.Encode(recordedFrame{f.N, f.Generation, f.At.Sub(first).Milliseconds(), f.Dir, record.AsJSON(f.Data)})
+			failed = enc.Encode(recordedFrame{f.N, f.Generation, f.At.Sub(first).Milliseconds(), f.Dir, record.AsJSON(withoutAccount(f))})
 		}
 	})
 	return lost, errors.Join(err, failed)
@@ -82,4 +84,17 @@ func (c conversation) recordBlobs(ctx context.Context, z *zip.Writer) (lost, err
 		_, err = part.Write(data)
 		return err
 	})
+}
+
+// withoutAccount returns the message of a frame. Of a message about the account of a person only the method is left: a recording is for others,
+// who need no e-mail address.
+func withoutAccount(f journal.Frame) []byte {
+	if f.Dir != journal.In || !bytes.Contains(f.Data, []byte("status_update")) {
+		return f.Data
+	}
+	e, err := acp.Peek(f.Data)
+	if err != nil || e.Method() != acp.MethodAccountUpdate && e.Method() != acp.MethodStatusUpdate {
+		return f.Data
+	}
+	return record.JSON(map[string]any{"jsonrpc": "2.0", "method": e.Method(), "params": map[string]any{}})
 }

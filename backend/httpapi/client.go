@@ -39,6 +39,7 @@ import (
 	"deskhand/backend/shells"
 	"deskhand/backend/store"
 	"deskhand/backend/undo"
+	"deskhand/backend/usage"
 	"deskhand/backend/workspace"
 	"deskhand/backend/worktrees"
 )
@@ -65,6 +66,7 @@ type ClientConfig struct {
 	Login          func(code string) bool                    // redeems a one-time code
 	Tabs           *Tabs                                     // of browsers that came with a code
 	Search         *search.Index
+	Tally          *usage.Tally
 	Activate       func()                 // brings the window forward; nil without a window
 	Link           func() (string, error) // makes a one-time link for a browser
 	URL            func() string          // the API's address for browsers and programs on this machine; "" or nil = none

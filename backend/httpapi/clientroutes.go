@@ -61,6 +61,7 @@ func (c *Client) routes() {
 	c.skillRoutes()
 	c.settingsRoutes()
 	c.searchRoutes()
+	c.usageRoutes()
 	c.lifecycleRoutes()
 	c.exportRoute()
 	c.placeRoutes()

@@ -1,11 +1,12 @@
 package probe
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"sync/atomic"
 	"time"
+
+	"deskhand/backend/acp"
 )
 
 // Time limits of waiting for an account.
@@ -16,45 +17,25 @@ const (
 	accountGrace = time.Second
 )
 
-// accountUpdate is a notification, outside the protocol, by which some agents report the signed-in account unasked.
-const accountUpdate = "_auth/status_update"
-
-// Account is the account that an agent is signed in with.
-type Account struct {
-	Kind   string `json:"kind"` // none = signed out
-	Label  string `json:"label"`
-	Detail string `json:"detail"`
-}
-
-// SignedOut reports whether nobody is signed in.
-func (a Account) SignedOut() bool { return a.Kind == "none" }
-
-// Words returns the account's text for a person.
-func (a Account) Words() string {
-	text := cmp.Or(a.Label, a.Kind)
-	if a.Detail != "" {
-		text += " (" + a.Detail + ")"
-	}
-	return text
-}
-
 // accounts holds the last account that an agent reported.
 type accounts struct {
-	last atomic.Pointer[Account]
+	last atomic.Pointer[acp.Account]
 	news chan struct{} // capacity 1
 }
 
-// take stores the account of a notification.
-func (s *accounts) take(msg []byte) {
+// take stores the account of a notification. Other notifications change nothing.
+func (s *accounts) take(method string, msg []byte) {
 	var m struct {
-		Params struct {
-			Status *Account `json:"authStatus"`
-		} `json:"params"`
+		Params json.RawMessage `json:"params"`
 	}
-	if json.Unmarshal(msg, &m) != nil || m.Params.Status == nil || m.Params.Status.Kind == "" {
+	if json.Unmarshal(msg, &m) != nil {
 		return
 	}
-	s.last.Store(m.Params.Status)
+	a, told := acp.ParseAccount(method, m.Params)
+	if !told {
+		return
+	}
+	s.last.Store(&a)
 	select {
 	case s.news <- struct{}{}:
 	default: // the waiter reads last anew
@@ -62,23 +43,27 @@ func (s *accounts) take(msg []byte) {
 }
 
 // Account returns the account that an agent reports; told is false when the agent reports none. initialized, the answer to initialize, says
-// whether the agent will report an account; since is when that answer came.
-func (p *Probe) Account(ctx context.Context, initialized json.RawMessage, since time.Time) (a Account, told bool) {
+// whether the agent will report an account, or can be asked for it by auth/status; since is when that answer came.
+func (p *Probe) Account(ctx context.Context, initialized json.RawMessage, since time.Time) (a acp.Account, told bool) {
 	now := p.accounts.last.Load()
-	if now == nil && tellsAccount(initialized) {
-		now = p.nextAccount(ctx, max(time.Until(since.Add(accountLimit)), accountGrace), func(Account) bool { return true })
+	tells, answers := announced(initialized)
+	if now == nil && answers {
+		now = p.askAccount(ctx)
+	}
+	if now == nil && tells {
+		now = p.nextAccount(ctx, max(time.Until(since.Add(accountLimit)), accountGrace), func(acp.Account) bool { return true })
 	}
 	if now != nil && now.SignedOut() {
-		now = p.nextAccount(ctx, accountGrace, func(a Account) bool { return !a.SignedOut() })
+		now = p.nextAccount(ctx, accountGrace, func(a acp.Account) bool { return !a.SignedOut() })
 	}
 	if now == nil {
-		return Account{}, false
+		return acp.Account{}, false
 	}
 	return *now, true
 }
 
 // nextAccount waits up to limit for an account that satisfies will, and returns the last reported account.
-func (p *Probe) nextAccount(ctx context.Context, limit time.Duration, will func(Account) bool) *Account {
+func (p *Probe) nextAccount(ctx context.Context, limit time.Duration, will func(acp.Account) bool) *acp.Account {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for {
@@ -95,14 +80,34 @@ func (p *Probe) nextAccount(ctx context.Context, limit time.Duration, will func(
 	}
 }
 
-// tellsAccount reports whether the agent announces account notifications.
-func tellsAccount(initialized json.RawMessage) bool {
+// askAccount asks the agent for its account; nil when the agent tells none.
+func (p *Probe) askAccount(ctx context.Context) *acp.Account {
+	ctx, cancel := context.WithTimeout(ctx, accountLimit)
+	defer cancel()
+	result, err := p.Call(ctx, acp.MethodStatus, map[string]any{})
+	if err != nil {
+		return nil // as of an agent that announces nothing
+	}
+	if a, told := acp.ParseAuthStatus(result); told {
+		return &a
+	}
+	return nil
+}
+
+// announced reports whether the agent announces account notifications, and whether the agent announces that it answers auth/status.
+func announced(initialized json.RawMessage) (tells, answers bool) {
 	var r struct {
 		Capabilities struct {
+			Auth struct {
+				Status *struct{} `json:"status"`
+			} `json:"auth"`
 			Meta struct {
 				Status *struct{} `json:"authStatus"`
 			} `json:"_meta"`
 		} `json:"agentCapabilities"`
 	}
-	return json.Unmarshal(initialized, &r) == nil && r.Capabilities.Meta.Status != nil
+	if json.Unmarshal(initialized, &r) != nil {
+		return false, false
+	}
+	return r.Capabilities.Meta.Status != nil, r.Capabilities.Auth.Status != nil
 }

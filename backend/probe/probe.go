@@ -253,8 +253,8 @@ func (p *Probe) Refuse(ctx context.Context) {
 				}
 			case e.Method() == "_adapter/invalid_stdout" && p.noise == "":
 				p.noise = proxy.InvalidLine(m.Data)
-			case e.Method() == accountUpdate:
-				p.accounts.take(m.Data)
+			case e.Kind == acp.Notification:
+				p.accounts.take(e.Method(), m.Data)
 			}
 		}
 	}

@@ -155,3 +155,10 @@ func (r *refusals) next() (id string, refused *acp.Error, ok bool) {
 	r.running = false
 	return "", nil, false
 }
+
+// NoteAccount tells the catalogue the account that an agent works with. NoteAccount does not wait, as NoteLogin does not.
+func (a *Agents) NoteAccount(id string, account acp.Account) {
+	if a.catalogue.Logins().NoteAccount(id, account) {
+		a.background.Start(func() { a.tell(id) })
+	}
+}

@@ -148,7 +148,7 @@ func (v *conversation) begin() {
 // run spawns the process, reads the agent's messages until the process ends or the conversation is detached, and ends the process.
 func (a *agentProcess) run(agent, cwd, serverID string) {
 	if m := a.v.within; m != nil {
-		a.v.runWithin(a, m)
+		runWithin(a, m)
 		return
 	}
 	at := a.v.host()

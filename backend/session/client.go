@@ -344,7 +344,7 @@ func (c *Client) List(ctx context.Context, which Which, before string, limit int
 			return Page[Session]{}, bad("list.before", "before", before)
 		}
 		where += listedBefore
-		args = append(args, millis(t), id)
+		args = append(args, t.UnixMilli(), id)
 	}
 	args = append(args, limit+1)
 	rows, err := query(ctx, c.cfg.Store.Read(), scanSession, "SELECT "+sessionColumns+sessionFrom+where+listedFirst, args...)

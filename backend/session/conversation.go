@@ -27,6 +27,7 @@ import (
 	"deskhand/backend/subagents"
 	"deskhand/backend/transcript"
 	"deskhand/backend/undo"
+	"deskhand/backend/usage"
 )
 
 // conversation owns one session. The goroutine of live runs the functions that other goroutines hand over through work, one after the
@@ -306,6 +307,7 @@ func (v *conversation) turnEffect(e lifecycle.Event) {
 		}
 		v.note(transcript.Note{Note: transcript.NoteTurnEnded, Turn: e.Turn, Reason: e.Reason, Error: v.failure})
 		v.saveTurn()
+		v.step.writes = append(v.step.writes, usage.TurnEnded(v.id, e.Turn))
 		if v.row.Subagent == nil {
 			v.step.after = append(v.step.after, v.snapshots.TurnEnds(v.c.ctx, undoSession(&v.row.Session), e.Turn))
 			v.lookForStragglers(v.turn, e.Reason)
@@ -405,11 +407,7 @@ func (v *conversation) commit() (written bool) {
 	entries, factsChanged := v.fold.Take()
 	v.idleness.noteSaid(entries)
 	if factsChanged {
-		was := v.row.facts.Title
-		v.row.facts = v.fold.Facts
-		v.row.showFacts()
-		v.nameAfterAgent(was)
-		v.saveRow()
+		v.takeFacts()
 	}
 	v.prompts.addTo()
 	stored, late := v.spare(entries)
@@ -438,6 +436,21 @@ func (v *conversation) commit() (written bool) {
 	}
 	v.step = step{}
 	return true
+}
+
+// takeFacts takes what the agent told of itself into the row.
+func (v *conversation) takeFacts() {
+	was := v.row.facts.Title
+	v.row.facts = v.fold.Facts
+	v.row.showFacts()
+	v.nameAfterAgent(was)
+	v.saveRow()
+	if v.turn == nil {
+		v.step.writes = append(v.step.writes, usage.CostTold(v.id))
+	}
+	if a := v.row.facts.Account; a != nil && v.host().Agents != nil {
+		v.c.cfg.Roster.NoteAccount(v.row.Agent, *a)
+	}
 }
 
 // letGo drops state that only a running agent could still change, once the agent has ended. A conversation stays loaded after use, and a

@@ -165,7 +165,7 @@ func (c eraser) recover(ctx context.Context) error {
 	list, err := query(ctx, c.cfg.Store.Read(), func(s scanner) (d deleted, err error) {
 		var at int64
 		err = s.Scan(&d.id, &at)
-		d.at = fromMillis(at).Time
+		d.at = time.UnixMilli(at)
 		return d, err
 	}, `SELECT id, deleted_at FROM session WHERE deleted_at <> 0`)
 	if err != nil {

@@ -192,7 +192,7 @@ func (w *forkRequests) unspokenParent() (parent string) {
 		return ""
 	}
 	from := w.v.row.Origin.Session
-	spoken, err := w.v.c.entries.HasSpoken(w.v.c.ctx, w.v.id, from, millis(w.v.row.CreatedAt.Time))
+	spoken, err := w.v.c.entries.HasSpoken(w.v.c.ctx, w.v.id, from, w.v.row.CreatedAt.UnixMilli())
 	if err != nil || spoken {
 		return ""
 	}

@@ -50,29 +50,20 @@ func scanSession(s scanner) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	r.Labels, r.facts, r.Directories = stored[[]string](labels), stored[transcript.Facts](known), stored[[]string](directories)
-	r.Attachments, r.Exit, r.Origin = stored[[]transcript.Attachment](attachments), stored[*transcript.Exit](exit), stored[*Origin](origin)
+	r.Labels, r.facts, r.Directories = record.Sound[[]string](labels), record.Sound[transcript.Facts](known), record.Sound[[]string](directories)
+	r.Attachments, r.Exit, r.Origin = record.Sound[[]transcript.Attachment](attachments), record.Sound[*transcript.Exit](exit), record.Sound[*Origin](origin)
 	if parent != "" {
-		told := stored[Subagent](subagent)
+		told := record.Sound[Subagent](subagent)
 		told.Parent, r.Subagent = parent, &told
 	}
-	r.CreatedAt, r.UpdatedAt = fromMillis(created), fromMillis(updated)
+	r.CreatedAt, r.UpdatedAt = record.FromMillis(created), record.FromMillis(updated)
 	if archived != 0 {
-		at := fromMillis(archived)
+		at := record.FromMillis(archived)
 		r.ArchivedAt = &at
 	}
 	r.Phase = lifecycle.Closed
 	r.showFacts()
 	return r, nil
-}
-
-// stored decodes a JSON column of a row. A column that was damaged on the disk decodes as the zero value: a conversation can do without it,
-// and one damaged row must not keep a list from being shown. A verification reports the damage.
-func stored[T any](text string) (value T) {
-	if text == "" || json.Unmarshal([]byte(text), &value) != nil {
-		return *new(T)
-	}
-	return value
 }
 
 // showFacts copies the agent's facts into the record; lists become empty instead of null.
@@ -98,10 +89,6 @@ func (r *row) showFacts() {
 	}
 }
 
-func millis(t time.Time) int64     { return t.UnixMilli() }
-func fromMillis(ms int64) Time     { return record.FromMillis(ms) }
-func optionalMillis(t *Time) int64 { return record.OptionalMillis(t) }
-
 func (r *row) save(ctx context.Context, tx *sql.Tx) error {
 	exit := ""
 	if r.Exit != nil {
@@ -125,7 +112,7 @@ func (r *row) save(ctx context.Context, tx *sql.Tx) error {
 		draft_attachments = excluded.draft_attachments, subagent = excluded.subagent`,
 		r.ID, r.Place, r.Workspace.ID, r.Cwd, r.Agent, r.Title, r.titleBy, string(mustJSON(r.Labels)), r.Pinned, r.Unread, r.Draft,
 		r.ACPSessionID, r.ProtocolVersion, r.Generation, string(mustJSON(r.facts)), exit,
-		millis(r.CreatedAt.Time), millis(r.UpdatedAt.Time), optionalMillis(r.ArchivedAt), string(mustJSON(r.Directories)), origin, attachmentsText(r.Attachments), transcript.Projection, parent, subagent)
+		r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), record.OptionalMillis(r.ArchivedAt), string(mustJSON(r.Directories)), origin, attachmentsText(r.Attachments), transcript.Projection, parent, subagent)
 	return err
 }
 
@@ -193,7 +180,7 @@ func scanQueueItem(s scanner) (QueueItem, error) {
 	if err := s.Scan(&q.ID, &q.Session, &q.Position, &q.Held, &q.Message, &created, &attachments); err != nil {
 		return q, err
 	}
-	q.CreatedAt = fromMillis(created)
+	q.CreatedAt = record.FromMillis(created)
 	var err error
 	q.Attachments, err = attachmentsIn(attachments)
 	return q, err
@@ -208,7 +195,7 @@ func saveQueue(ctx context.Context, tx *sql.Tx, items []QueueItem, gone []string
 	for _, q := range items {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO queue_item (`+queueColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET position = excluded.position, held = excluded.held, message = excluded.message, attachments = excluded.attachments`,
-			q.ID, q.Session, q.Position, q.Held, q.Message, millis(q.CreatedAt.Time), attachmentsText(q.Attachments)); err != nil {
+			q.ID, q.Session, q.Position, q.Held, q.Message, q.CreatedAt.UnixMilli(), attachmentsText(q.Attachments)); err != nil {
 			return err
 		}
 	}

@@ -161,7 +161,7 @@ func (s *step) saveDeletion(ctx context.Context, tx *sql.Tx, session string) err
 	}
 	at := int64(0)
 	if !s.deletion.IsZero() {
-		at = millis(*s.deletion)
+		at = s.deletion.UnixMilli()
 	}
 	_, err := tx.ExecContext(ctx, `UPDATE session SET deleted_at = ? WHERE id = ?`, at, session)
 	return err

@@ -63,7 +63,8 @@ func (v *conversation) join(m *subagents.Member) {
 }
 
 // runWithin is agentProcess.run for a child session, whose process runs already.
-func (v *conversation) runWithin(a *agentProcess, m *subagents.Member) {
+func runWithin(a *agentProcess, m *subagents.Member) {
+	v := a.v
 	v.links.Go(func() { a.write(m) })
 	a.post(func() {
 		a.inst, a.family = m, m.Family()

@@ -69,7 +69,32 @@ func (t *Fold) applyUsage(told acp.Usage) {
 		usage.Limits = withLimit(usage.Limits, l)
 	}
 	t.Facts.Usage = usage
+	if told.Model != "" {
+		t.Facts.Model = Clip(told.Model, maxLabel)
+	}
 }
+
+// takeAccount stores the account that a notification tells, and reports whether it tells one.
+func (f *Facts) takeAccount(method string, params json.RawMessage) (told bool) {
+	a, told := acp.ParseAccount(method, params)
+	if told {
+		f.Account = &a
+	}
+	return told
+}
+
+// ModelInUse returns the model that a session works with: the value of the option of category model. Where the option says no more than that the
+// agent chooses, or is absent, the model counts that the agent last said it used.
+func (f Facts) ModelInUse() string {
+	list := f.Shown()
+	if i := slices.IndexFunc(list, isModel); i >= 0 && list[i].Value != "" && (list[i].Value != agentsOwn || f.Model == "") {
+		return list[i].Value
+	}
+	return f.Model
+}
+
+// agentsOwn is the value of Claude's option for the model that Claude chooses by itself.
+const agentsOwn = "default"
 
 // maxLimits is how many limits of an account a session's record holds at most. An agent that names more of them loses the oldest.
 const maxLimits = 16

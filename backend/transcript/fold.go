@@ -81,6 +81,8 @@ type Facts struct {
 	Start    *Start         `json:"start,omitempty"`  // nil once the conversation has begun
 	Commands []Command      `json:"commands,omitempty"`
 	Usage    *Usage         `json:"usage,omitempty"`
+	Model    string         `json:"model,omitempty"`      // the model that the agent last said it used, by the provider's name
+	Account  *acp.Account   `json:"account,omitempty"`    // the account that the agent last said it works with
 	Title    string         `json:"title,omitempty"`      // the agent's own
 	Offers   []string       `json:"offers"`               // null before the agent was first asked
 	Takes    *Takes         `json:"takes,omitempty"`      // nil before the agent was first asked
@@ -499,6 +501,8 @@ func (t *Fold) applyInward(f journal.Frame) {
 		t.permission(f, m.Params)
 	case "_adapter/invalid_stdout":
 		t.aside(f)
+	case acp.MethodAccountUpdate, acp.MethodStatusUpdate:
+		t.FactsChanged = t.Facts.takeAccount(m.Method, m.Params) || t.FactsChanged
 	}
 }
 

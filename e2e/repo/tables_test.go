@@ -34,7 +34,8 @@ func tableOwners() map[string]string {
 		"setup":      "setup",
 		"comparison": "compare",
 		"start_mode": "startmode", "start_offer": "startmode",
-		"high_water":  "store",
+		"high_water": "store",
+		"tally":      "usage", "tally_before": "usage", "tally_unfilled": "usage",
 		"turn_change": "undo", "kept_hunk": "undo", "restoration": "undo",
 		"workspace": "workspace",
 		"worktree":  "worktrees",
@@ -52,6 +53,7 @@ func foreignReaders() []foreignReader {
 		{"search", "entry session", "a search joins its words with entries and sessions in one statement, which is what makes it fast"},
 		{"store", "session", "the level beside a database has the number of sessions, and is written where nothing above the store is open"},
 		{"undo", "session", "the row of a turn's changes is stored only while the session exists, in one statement"},
+		{"usage", "session turn", "a turn is counted in the transaction that ends it, from the rows that were just written; sums by conversation are joined with the titles"},
 		{"workspace", "session", "the directories are those with sessions, listed with the number of sessions and in the order of their use"},
 	}
 }

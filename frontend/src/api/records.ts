@@ -20,6 +20,10 @@ export type Command = Schemas['Command'];
 export type Session = Schemas['Session'];
 /** A limit of the account that an agent works with. */
 export type AccountLimit = Schemas['AccountLimit'];
+/** What turns took, summed up. */
+export type TallyReport = Schemas['TallyReport'];
+export type TallyRow = Schemas['TallyRow'];
+export type TurnSum = Schemas['TurnSum'];
 export type SessionPage = Schemas['PageSession'];
 /** The origin of a session that was imported, or that continues another session. */
 export type Origin = Schemas['Origin'];

@@ -2442,6 +2442,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sum up what turns took in tokens, money and time */
+        get: operations["usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/usage.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sum up what turns took, as a table */
+        get: operations["usageTable"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/verify": {
         parameters: {
             query?: never;
@@ -2516,6 +2550,15 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Account: {
+            detail?: string;
+            email?: string;
+            kind?: string;
+            label?: string;
+            organization?: string;
+            /** @description The provider's own word for the plan */
+            plan?: string;
+        };
         AccountLimit: {
             /** Format: date-time */
             resetsAt?: string;
@@ -2540,6 +2583,8 @@ export interface components {
             };
         };
         Agent: {
+            /** @description As whom the agent is signed in, as it told since Deskhand started; absent where it told nothing. The kind none means that nobody is */
+            account?: components["schemas"]["Account"];
             /** @description Reason that the agent is not ready */
             detail?: string;
             /**
@@ -2641,6 +2686,12 @@ export interface components {
             next?: string;
             /** @description The agent lists its conversations */
             supported: boolean;
+        };
+        AgentSum: {
+            /** @description Id of the agent */
+            agent: string;
+            name: string;
+            sum: components["schemas"]["TurnSum"];
         };
         Answer: {
             /** @enum {string} */
@@ -5781,6 +5832,40 @@ export interface components {
             /** @description Session of the member whose files change */
             to: string;
         };
+        TallyReport: {
+            /** @enum {string} */
+            by: "day" | "agent" | "model" | "account" | "session";
+            /** @description First day */
+            from: string;
+            /**
+             * Format: int64
+             * @description How many conversations of before there was a tally are still to be counted
+             */
+            pending?: number;
+            /** @description Days in order; other groups with the most tokens first */
+            rows: components["schemas"]["TallyRow"][];
+            /** @description Last day */
+            to: string;
+            total: components["schemas"]["TurnSum"];
+            /** @description Time zone in which the days begin */
+            zone: string;
+        };
+        TallyRow: {
+            /** @description Of a session, the id of its agent; of a model or an account, that of the agent that used it last */
+            agent?: string;
+            /** @description Of a day, the part of each agent */
+            agents?: components["schemas"]["AgentSum"][];
+            /**
+             * Format: int64
+             * @description How many deleted sessions the row is the sum of
+             */
+            deleted?: number;
+            /** @description The day, or the id of the agent or the session, or the model or the account in words; empty for a model or an account that nobody knows, and for all deleted sessions together */
+            key: string;
+            /** @description Name of the agent, or title of the session */
+            name?: string;
+            sum: components["schemas"]["TurnSum"];
+        };
         Terminal: {
             args?: string[];
             command?: string;
@@ -5898,6 +5983,26 @@ export interface components {
         };
         TokenList: {
             items: components["schemas"]["Token"][];
+        };
+        TokenSum: {
+            /** Format: int64 */
+            cachedRead: number;
+            /** Format: int64 */
+            cachedWrite: number;
+            /** Format: int64 */
+            input: number;
+            /** Format: int64 */
+            output: number;
+            /**
+             * Format: int64
+             * @description Agents differ in whether these are a part of the output
+             */
+            thought: number;
+            /**
+             * Format: int64
+             * @description As the agents told it
+             */
+            total: number;
         };
         Tool: {
             description?: string;
@@ -6091,6 +6196,23 @@ export interface components {
             kind?: "auth" | "rate_limit" | "network" | "refused" | "agent";
             /** @description The agent's message, followed by the parts of its error's data that the message does not say */
             message: string;
+        };
+        TurnSum: {
+            /** @description As the agents told them, one a currency; empty where none told a cost */
+            costs: components["schemas"]["Cost"][];
+            tokens: components["schemas"]["TokenSum"];
+            /**
+             * Format: int64
+             * @description How long the turns ran together, in milliseconds
+             */
+            tookMs: number;
+            /** Format: int64 */
+            turns: number;
+            /**
+             * Format: int64
+             * @description Turns among them of which the agent told no tokens
+             */
+            untold?: number;
         };
         Unanswered: {
             code: string;
@@ -14126,6 +14248,98 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    usage: {
+        parameters: {
+            query?: {
+                /** @description First day, such as 2026-11-01; 29 days before the last when left out */
+                from?: string;
+                /** @description Last day; today when left out */
+                to?: string;
+                /** @description Time zone in which the days begin: an IANA name, or an offset such as +05:30; that of this machine when left out */
+                zone?: string;
+                by?: "day" | "agent" | "model" | "account" | "session";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TallyReport"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    usageTable: {
+        parameters: {
+            query?: {
+                /** @description First day, such as 2026-11-01; 29 days before the last when left out */
+                from?: string;
+                /** @description Last day; today when left out */
+                to?: string;
+                /** @description Time zone in which the days begin: an IANA name, or an offset such as +05:30; that of this machine when left out */
+                zone?: string;
+                by?: "day" | "agent" | "model" | "account" | "session";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rows of the report, with its name in Content-Disposition. Texts that a spreadsheet would take for a formula begin with an apostrophe */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
             };
             /** @description Refused: a problem with a code, and the params of its text */
             "4XX": {

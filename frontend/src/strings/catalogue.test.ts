@@ -28,6 +28,7 @@ import { screens } from './screens';
 import { settings } from './settings';
 import { setup } from './setup';
 import { start } from './start';
+import { usage } from './usage';
 import { branches } from './branches';
 import { subagents } from './subagents';
 import { head } from './head';
@@ -73,6 +74,7 @@ const parts = [
   settings,
   setup,
   start,
+  usage,
   branches,
   subagents,
   head,

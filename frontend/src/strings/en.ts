@@ -307,7 +307,8 @@ export const en = {
   'error.timeout': 'Deskhand took too long to answer.',
   'error.trust.changed': 'This has changed since it was shown. Review it again.',
   'error.turn.none': 'No turn is running.',
-  'error.subagent.delegated': 'Only the agent of its conversation gives a subagent work, and its session stays with that conversation.',
+  'error.subagent.delegated':
+    'Only the agent of its conversation gives a subagent work, and its session stays with that conversation.',
   'error.subagent.unstopped': 'The agent stops this subagent only together with the whole conversation.',
   'error.turn.running': 'A turn is running.',
   'error.unknown': 'That did not work: {detail}',

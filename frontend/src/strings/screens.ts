@@ -8,6 +8,8 @@ export const screens = {
   'agents.add.broken': 'Until this is fixed, agents cannot be added or changed here.',
   'agents.asking': 'Remove {agent} {version}? Its own settings and logins stay where they are.',
   'agents.back': 'Keep',
+  'agents.signed_in': 'Signed in: {account}',
+  'agents.signed_out': 'Nobody is signed in.',
   'agents.builtin': 'Part of Deskhand. Works offline and needs no account.',
   'agents.cancel': 'Cancel',
   'agents.cancelling': 'Cancelling…',

@@ -24,6 +24,7 @@ import type { settings } from './settings';
 import type { setup } from './setup';
 import type { start } from './start';
 import { texts } from './texts';
+import type { usage } from './usage';
 import type { branches } from './branches';
 import type { subagents } from './subagents';
 import type { head } from './head';
@@ -58,6 +59,7 @@ export type Key =
   | keyof typeof settings
   | keyof typeof setup
   | keyof typeof start
+  | keyof typeof usage
   | keyof typeof branches
   | keyof typeof subagents
   | keyof typeof head
