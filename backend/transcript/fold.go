@@ -273,12 +273,12 @@ func (t *Fold) applyNote(f journal.Frame, n Note) {
 	case NoteStraggler:
 		t.left(f, n)
 	default:
-		t.further(f, n)
+		further(t, f, n)
 	}
 }
 
 // further shows a note that changes nothing else.
-func (t *Fold) further(f journal.Frame, n Note) {
+func further(t *Fold, f journal.Frame, n Note) {
 	if n.Note == NoteSubagent {
 		t.delegated.announced(t, f, n)
 	} else if d := dividerOf(n); d != nil {
