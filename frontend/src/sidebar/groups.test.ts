@@ -92,3 +92,18 @@ test('a group that is closed is one row', () => {
     'b',
   ]);
 });
+
+test('subagents stand below their session, indented, each with its line', () => {
+  const child = session({ id: 'child', subagent: { parent: 'a' } });
+  const deep = session({ id: 'deep', subagent: { parent: 'child' } });
+  const list = groups([session({ id: 'a' }), session({ id: 'b' })], '', false, title);
+  const below = (one: { id: string }) => (one.id === 'a' ? [child] : one.id === 'child' ? [deep] : []);
+  const rows = treeRows(list, new Set(), (one) => (one.id === 'child' ? 'Reads' : undefined), below);
+  expect(rows.map((row) => [row.key, 'depth' in row ? row.depth : 0]).slice(1)).toEqual([
+    ['a', 0],
+    ['child', 1],
+    ['line:child', 1],
+    ['deep', 2],
+    ['b', 0],
+  ]);
+});

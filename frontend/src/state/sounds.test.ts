@@ -4,6 +4,7 @@ import { soundOf, tell, type Surroundings } from './sounds';
 
 const session = (more: Partial<Session>) => ({ id: 's', waiting: 0, updatedAt: 'then', ...more }) as Session;
 const setup: NonNullable<Session['setup']> = { state: 'failed', waiting: true };
+const subagent = { parent: 'p' };
 const turn = { id: 't' } as NonNullable<Session['turn']>;
 
 beforeEach(() => {
@@ -23,6 +24,8 @@ test.each([
   ['a request', session({ turn }), session({ turn, waiting: 1 }), 'waits'],
   ['a second request', session({ turn, waiting: 1 }), session({ turn, waiting: 2 }), 'waits'],
   ['the end of a turn', session({ turn }), session({}), 'ended'],
+  ['the end of a subagent', session({ turn, subagent }), session({ subagent }), undefined],
+  ['a request of a subagent', session({ turn, subagent }), session({ turn, subagent, waiting: 1 }), 'waits'],
   ['a set-up that fails', session({ turn }), session({ turn, setup }), 'waits'],
   ['words beside a set-up that has failed', session({ turn, setup }), session({ turn, setup }), undefined],
   ['a set-up that nobody waits for', session({}), session({ setup: { state: 'failed' } }), undefined],

@@ -28,7 +28,8 @@ const key = 'deskhand.sound';
 export function soundOf(before: Session | undefined, session: Session): Sound | undefined {
   if (!before) return undefined;
   if (session.waiting > before.waiting || (heldBy(session) && !heldBy(before))) return 'waits';
-  return before.turn && !session.turn && session.waiting === 0 ? 'ended' : undefined;
+  // The end of a subagent's work is for its agent to hear.
+  return before.turn && !session.turn && session.waiting === 0 && !session.subagent ? 'ended' : undefined;
 }
 
 /** Takes a change of a conversation that soundOf names. */
