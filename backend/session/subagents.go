@@ -41,9 +41,13 @@ func (v *conversation) diverts(env acp.Envelope, m proxy.Message) bool {
 	if theirs || env.Kind != acp.Notification {
 		return theirs
 	}
-	if u, ok := acp.SubagentUpdateOf(m.Data); ok && u.SessionID == own {
+	u, announces := acp.SubagentUpdateOf(m.Data)
+	if !announces {
+		return false
+	}
+	if u.SessionID == own {
 		v.hearsOfItself(u)
-	} else if to := a.family.Show(u.SessionID); ok && to != "" {
+	} else if to := a.family.Show(u.SessionID); to != "" {
 		v.note(transcript.Note{Note: transcript.NoteSubagent, Session: u.SessionID, To: to})
 		v.row.Subagents++
 		v.saveRow()

@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	"deskhand/backend/agenttest"
+	"deskhand/backend/export"
 	"deskhand/backend/processes"
 	"deskhand/backend/proxy"
 	"deskhand/backend/requests"
+	"deskhand/backend/search"
 	"deskhand/backend/session"
 )
 
@@ -106,6 +108,18 @@ func TestSubagentsAreSessionsOfTheirOwn(t *testing.T) {
 	if text := textOf(lead, "agent"); text != "Both are done.\n" {
 		t.Errorf("what the lead said: got %q, want nothing of its subagents", text)
 	}
+	_, text := d.export(reader.ID, export.Markdown)
+	for _, part := range []string{"# Reader", "## Message from another session\n\nRead the **totals**", "## Message to another session", "I read the totals."} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("the reader's conversation as Markdown: got %s, want %q in it", text, part)
+		}
+	}
+	if _, text := d.export(id, export.Markdown); !strings.Contains(string(text), "*Subagent: Reader: Reads the totals*") {
+		t.Errorf("the lead's conversation as Markdown: got %s, want the reader named", text)
+	}
+	d.until("hit in the reader's session", func() bool {
+		return slices.ContainsFunc(d.found("orders").Items, func(h search.Hit) bool { return h.Session == reader.ID })
+	})
 	for _, id := range []string{id, reader.ID, writer.ID} {
 		d.sameAsRebuilt(id)
 	}

@@ -28,14 +28,19 @@ type Family struct {
 	ended   <-chan struct{}
 	adopt   func(id, teller string) (*Child, error)
 
+	unknown map[string]bool // ids of sessions that are none of a child; belongs to the goroutine of Divert
+
 	mu      sync.Mutex // protects members
 	members map[string]*Member
 }
 
+// mostUnknown is how many ids of foreign sessions are remembered at a time, each of which is looked for once.
+const mostUnknown = 64
+
 // NewFamily returns the family of a process, which is over when ended is closed. adopt returns the child with an ACP session id: the session
 // that is stored, or a new one that belongs to the session teller, or nil when none is stored and teller is empty.
 func NewFamily(process transport.Transport, ended <-chan struct{}, adopt func(id, teller string) (*Child, error)) *Family {
-	return &Family{process: process, ended: ended, adopt: adopt, members: map[string]*Member{}}
+	return &Family{process: process, ended: ended, adopt: adopt, unknown: map[string]bool{}, members: map[string]*Member{}}
 }
 
 // Divert gives a message of the process to the children that the message is about. own is the ACP session id of the session that reads the
@@ -134,8 +139,15 @@ func (f *Family) member(id, teller string) (*Member, error) {
 	if member := f.get(id); member != nil {
 		return member, nil
 	}
+	if teller == "" && f.unknown[id] {
+		return nil, nil //nolint:nilnil // there is none
+	}
 	child, err := f.adopt(id, teller)
 	if child == nil || err != nil {
+		if len(f.unknown) >= mostUnknown {
+			clear(f.unknown)
+		}
+		f.unknown[id] = true
 		return nil, err
 	}
 	member := &Member{family: f, child: child, shown: child.Known, fresh: make(chan struct{}, 1)}
