@@ -205,3 +205,30 @@ func TestSubagentsAreTheSameAfterARestart(t *testing.T) {
 	d.sameAsRebuilt(reader.ID)
 	d.wantVerified()
 }
+
+// Fifty subagents that speak at once lose no word.
+func TestManySubagentsAtOnce(t *testing.T) {
+	t.Parallel()
+	const children, words = 50, 20
+	d, id := delegates(t, t.TempDir())
+	d.prompt(id, fmt.Sprintf("delegate %d %d", children, words))
+	wantStop(t, d.idle(id), "end_turn")
+	var want strings.Builder
+	for n := range words {
+		fmt.Fprintf(&want, "%d ", n+1)
+	}
+	list := d.subagents(id)
+	if len(list) != children {
+		t.Fatalf("subagents: got %d, want %d", len(list), children)
+	}
+	for title, s := range list {
+		tr := d.idle(s.ID)
+		wantStop(t, tr, "end_turn")
+		if got := textOf(tr, "agent"); got != want.String()+"\n" {
+			t.Errorf("%s said: got %q, want %q", title, got, want.String())
+		}
+	}
+	if s := d.get(id); s.Subagents != children {
+		t.Errorf("the lead: got %d subagents, want %d", s.Subagents, children)
+	}
+}
