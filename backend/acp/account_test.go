@@ -17,15 +17,21 @@ func TestParseAccount(t *testing.T) {
 		words          string
 		told           bool
 	}{
-		{pushed, `{"authStatus":{"kind":"account","label":"Claude Max","account":{"plan":"max","email":"ada@example.org","organization":"Ada"}}}`,
-			acp.Account{Kind: "account", Label: "Claude Max", Email: "ada@example.org", Organization: "Ada", Plan: "max"}, "Claude Max (ada@example.org)", true},
+		{
+			pushed, `{"authStatus":{"kind":"account","label":"Claude Max","account":{"plan":"max","email":"ada@example.org","organization":"Ada"}}}`,
+			acp.Account{Kind: "account", Label: "Claude Max", Email: "ada@example.org", Organization: "Ada", Plan: "max"},
+			"Claude Max (ada@example.org)", true,
+		},
 		{pushed, `{"authStatus":{"kind":"account","label":"ChatGPT Plus","account":{"email":7}}}`, acp.Account{Kind: "account", Label: "ChatGPT Plus"}, "ChatGPT Plus", true},
 		{pushed, `{"authStatus":{"kind":"api_key","label":"Anthropic API key","detail":"env"}}`, acp.Account{Kind: "api_key", Label: "Anthropic API key", Detail: "env"}, "Anthropic API key (env)", true},
 		{pushed, `{"authStatus":{"kind":"none","label":"Not logged in"}}`, acp.Account{Kind: "none", Label: "Not logged in"}, "Not logged in", true},
 		{pushed, `{"authStatus":{}}`, acp.Account{}, "", false},
 		{pushed, `[]`, acp.Account{}, "", false},
-		{draft, `{"state":"authenticated","accounts":[{"label":"Old"},7,{"label":"Team","active":true,"email":"ada@example.org"}]}`,
-			acp.Account{Kind: "account", Label: "Team", Email: "ada@example.org"}, "Team (ada@example.org)", true},
+		{
+			draft, `{"state":"authenticated","accounts":[{"label":"Old"},7,{"label":"Team","active":true,"email":"ada@example.org"}]}`,
+			acp.Account{Kind: "account", Label: "Team", Email: "ada@example.org"},
+			"Team (ada@example.org)", true,
+		},
 		{draft, `{"state":"authenticated","accounts":[{"email":"ada@example.org"}]}`, acp.Account{Kind: "account", Email: "ada@example.org"}, "account (ada@example.org)", true},
 		{draft, `{"state":"unauthenticated"}`, acp.Account{Kind: "none"}, "none", true},
 		{draft, `{"state":"authenticated"}`, acp.Account{}, "", false},

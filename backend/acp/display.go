@@ -112,7 +112,7 @@ func ParseCompaction(body json.RawMessage) (CompactionPatch, error) {
 	var blocks []json.RawMessage
 	_ = json.Unmarshal(c.Summary, &blocks) // null, and a value that is no list, clear the summary
 	for _, raw := range blocks {
-		if chunk, err := parseBlock(raw); err == nil {
+		if chunk, err := ParseBlock(raw); err == nil {
 			p.Content = append(p.Content, chunk)
 		}
 	}
@@ -131,6 +131,6 @@ func ParseCompactionChunk(body json.RawMessage) (CompactionPatch, error) {
 	if c.ID == "" {
 		return CompactionPatch{}, fmt.Errorf("%w: a compaction without compactionId", ErrShape)
 	}
-	chunk, err := parseBlock(c.Content)
+	chunk, err := ParseBlock(c.Content)
 	return CompactionPatch{ID: string(c.ID), Content: []Chunk{chunk}}, err
 }

@@ -10,34 +10,28 @@ import (
 // The updates of subagents (ACP version 1, Subagents, of 20 November 2026). An agent that delegates work announces a child session on the
 // parent session, and sends the child's updates and requests with the child's id.
 
-// Patched is a field of an update that changes a stored record: a missing field leaves the stored value, null clears it. A value of the wrong
-// type counts as missing.
+// Patched is a field of an update that changes a stored record: a missing field leaves the stored value, and null clears it, which is a given
+// zero Value. A value of the wrong type counts as missing.
 type Patched[T any] struct {
 	Value T
-	Given bool // Value replaces the stored value, or the field is null
-	Null  bool // the stored value is cleared
+	Given bool
 }
 
 // UnmarshalJSON never fails.
 func (p *Patched[T]) UnmarshalJSON(b []byte) error {
 	*p = Patched[T]{} // the field may be repeated
-	if string(b) == "null" {
-		p.Given, p.Null = true, true
-		return nil
-	}
 	var v T
-	if lenient(b, &v) == nil {
+	if string(b) == "null" || lenient(b, &v) == nil {
 		p.Value, p.Given = v, true
 	}
 	return nil
 }
 
-// The states of the work of a subagent. Agents may send others.
+// The states of the work of a subagent that begin or end a turn. Others, such as unknown, change nothing.
 const (
 	SubagentRunning = "running"
 	SubagentIdle    = "idle"
 	SubagentBlocked = "requires_action"
-	SubagentUnknown = "unknown"
 )
 
 // SubagentState is what a child session does now. The other fields are those of idle.
@@ -88,7 +82,7 @@ func ParseSubagentUpdate(body json.RawMessage) (SubagentUpdate, error) {
 	}
 	return SubagentUpdate{
 		SessionID: string(p.SessionID), Title: p.Title, Description: p.Description, Cwd: p.Cwd, State: p.State,
-		Cancel: Patched[bool]{Value: p.Capabilities.Value.Cancel.given, Given: p.Capabilities.Given, Null: p.Capabilities.Null},
+		Cancel: Patched[bool]{Value: p.Capabilities.Value.Cancel.given, Given: p.Capabilities.Given},
 	}, nil
 }
 
@@ -116,9 +110,6 @@ func ParseSessionMessage(body json.RawMessage) (SessionMessage, error) {
 	}
 	return SessionMessage{MessageID: string(p.MessageID), Sender: p.Sender, Recipient: p.Recipient, Content: p.Content}, nil
 }
-
-// ParseBlock decodes a content block as a piece of a message.
-func ParseBlock(raw json.RawMessage) (Chunk, error) { return parseBlock(raw) }
 
 // SessionOf returns the ACP session id of the session that an agent's message is about, and the id of the child session that the message announces
 // or tells of; "" = none. own is the session that most messages are about: a message that names no other session is not decoded.

@@ -42,8 +42,8 @@ func TestSubagentUpdateIsAPatch(t *testing.T) {
 	if u := parse(``); u.Title.Given || u.State.Given || u.Cancel.Given || u.Parent != "p" {
 		t.Errorf("an update of nothing: got %+v, want no field given, and parent p", u)
 	}
-	if u := parse(`,"title":null,"state":null,"capabilities":null`); !u.Title.Null || !u.State.Null || !u.Cancel.Given || u.Cancel.Value {
-		t.Errorf("an update that clears: got %+v, want title and state null, and no cancel", u)
+	if u := parse(`,"title":null,"state":null,"capabilities":null`); !u.Title.Given || u.Title.Value != "" || !u.State.Given || u.State.Value.State != "" || !u.Cancel.Given || u.Cancel.Value {
+		t.Errorf("an update that clears: got %+v, want an empty title and state, and no cancel", u)
 	}
 	if u := parse(`,"title":5,"capabilities":{"cancel":null}`); u.Title.Given || !u.Cancel.Given || u.Cancel.Value {
 		t.Errorf("an update with wrong types: got %+v, want no title, and no cancel", u)

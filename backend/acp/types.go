@@ -109,13 +109,13 @@ func ParseChunk(body json.RawMessage) (Chunk, error) {
 	if err := lenient(body, &c); err != nil {
 		return Chunk{}, err
 	}
-	chunk, err := parseBlock(c.Content)
+	chunk, err := ParseBlock(c.Content)
 	chunk.MessageID = string(c.MessageID)
 	return chunk, err
 }
 
-// parseBlock decodes a content block.
-func parseBlock(raw json.RawMessage) (Chunk, error) {
+// ParseBlock decodes a content block as a piece of a message.
+func ParseBlock(raw json.RawMessage) (Chunk, error) {
 	var block struct {
 		Type string  `json:"type"`
 		Text cutText `json:"text"`

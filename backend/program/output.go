@@ -9,8 +9,8 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// mostNoted is how many bytes of output wait for News at most; older bytes are counted.
-const mostNoted = 64 << 10
+// MostNews is how many bytes of output wait for News at most; older bytes are counted.
+const MostNews = 64 << 10
 
 // chunkSlack keeps small limits from moving their bytes at each write.
 const chunkSlack = 4 << 10
@@ -19,14 +19,14 @@ const chunkSlack = 4 << 10
 // in pieces as it comes. Any goroutine may call the methods of Output.
 type Output struct {
 	limit int
-	fresh chan struct{} // holds a token when there is output to note
+	fresh chan struct{} // holds a token when there is output that nobody has seen
 	gone  chan struct{} // closed when the program has ended and all of its output is here
 
 	mu      sync.Mutex // protects the fields below
 	kept    []byte     // for the agent
 	cut     bool       // the beginning of the output is not in kept
-	unnoted []byte     // for people
-	skipped int64      // bytes before unnoted that are not noted
+	unseen  []byte     // for people
+	skipped int64      // bytes that were dropped before unseen
 	over    bool
 	exit    proxy.Exit
 }
@@ -53,9 +53,9 @@ func (o *Output) Write(data []byte) (int, error) {
 	if over := len(o.kept) - o.limit; over > o.limit/2+chunkSlack { // not at each byte: Text cuts the rest
 		o.kept, o.cut = append(o.kept[:0], o.kept[over:]...), true
 	}
-	o.unnoted = append(o.unnoted, data...)
-	if over := len(o.unnoted) - mostNoted; over > 0 {
-		o.unnoted = append(o.unnoted[:0], o.unnoted[over:]...)
+	o.unseen = append(o.unseen, data...)
+	if over := len(o.unseen) - MostNews; over > 0 {
+		o.unseen = append(o.unseen[:0], o.unseen[over:]...)
 		o.skipped += int64(over)
 	}
 	o.wake()
@@ -97,21 +97,21 @@ func (o *Output) Exit() (code *int, signal string, ended bool) {
 func (o *Output) News(most int) (text string, skipped int64, running bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if over := len(o.unnoted) - min(most, mostNoted); over > 0 {
-		o.unnoted = o.unnoted[over:]
+	if over := len(o.unseen) - most; over > 0 {
+		o.unseen = o.unseen[over:]
 		o.skipped += int64(over)
 	}
 	if o.skipped > 0 {
-		part := fromRune(o.unnoted)
-		o.skipped += int64(len(o.unnoted) - len(part))
-		o.unnoted = part
+		part := fromRune(o.unseen)
+		o.skipped += int64(len(o.unseen) - len(part))
+		o.unseen = part
 	}
-	whole := len(o.unnoted)
+	whole := len(o.unseen)
 	if !o.over {
-		whole = wholeRunes(o.unnoted)
+		whole = wholeRunes(o.unseen)
 	}
-	text, skipped = strings.ToValidUTF8(string(o.unnoted[:whole]), "\uFFFD"), o.skipped
-	o.unnoted, o.skipped = slices.Clone(o.unnoted[whole:]), 0
+	text, skipped = strings.ToValidUTF8(string(o.unseen[:whole]), "\uFFFD"), o.skipped
+	o.unseen, o.skipped = slices.Clone(o.unseen[whole:]), 0
 	return text, skipped, !o.over
 }
 

@@ -274,7 +274,7 @@ func (v *conversation) readied() {
 	v.tellRefusals()
 	v.saveRow()
 	v.forking.makeAll()
-	if v.agent.family != nil && v.within == nil {
+	if v.within == nil {
 		v.agent.family.Replayed()
 	}
 }
@@ -440,12 +440,12 @@ func (v *conversation) commit() (written bool) {
 
 // takeFacts takes what the agent told of itself into the row.
 func (v *conversation) takeFacts() {
-	was := v.row.facts.Title
+	was := v.row.facts
 	v.row.facts = v.fold.Facts
 	v.row.showFacts()
-	v.nameAfterAgent(was)
+	v.nameAfterAgent(was.Title)
 	v.saveRow()
-	if v.turn == nil {
+	if v.turn == nil && v.row.facts.Usage.Spent() != was.Usage.Spent() {
 		v.step.writes = append(v.step.writes, usage.CostTold(v.id))
 	}
 	if a := v.row.facts.Account; a != nil && v.host().Agents != nil {

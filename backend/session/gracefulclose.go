@@ -163,7 +163,7 @@ func (p *gracefulClose) awaitAnswer(ctx context.Context, inst transport.Transpor
 // vacate ends the agent. The channel is closed when the agent's process has ended, with everything that the process had started; the channel is
 // nil when there was no agent.
 func (v *conversation) vacate() (end <-chan struct{}, err error) {
-	if v.state.Turn != "" {
+	if v.state.Turn != "" || v.agent != nil && v.agent.family.AtWork() {
 		return nil, &RefusedError{Code: worktrees.Busy, Params: map[string]string{"title": v.row.Title}}
 	}
 	if at := v.row.UpdatedAt; v.state.Base != lifecycle.Closed {

@@ -41,7 +41,7 @@ func serverIDOf(s Session) string { return fmt.Sprintf("%s.%d", s.ID, s.Generati
 // running programs would lose them.
 func (q *idleness) comesBack() bool {
 	a := q.v.agent
-	if a == nil || len(q.v.forking.waiting) > 0 || q.v.fold.Facts.Terminals > 0 || len(q.v.fold.Running()) > 0 || a.family != nil && a.family.AtWork() {
+	if a == nil || len(q.v.forking.waiting) > 0 || q.v.fold.Facts.Terminals > 0 || len(q.v.fold.Running()) > 0 || a.family.AtWork() {
 		return false
 	}
 	return q.unspoken() || a.kept && (a.can.Resume || a.can.LoadSession) && q.v.row.ACPSessionID != ""

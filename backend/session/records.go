@@ -78,7 +78,6 @@ type Subagent struct {
 	Parent      string `json:"parent" doc:"Id of the session whose agent has begun this one"`
 	Description string `json:"description,omitempty" doc:"What the subagent is for, as the agent says"`
 	Cwd         string `json:"cwd,omitempty" doc:"Where the agent says that the subagent works; absent where that is the parent's directory"`
-	State       string `json:"state,omitempty" doc:"What the agent last said of the subagent: running, idle, requires_action, unknown or a word of the agent's own"`
 	Stoppable   bool   `json:"stoppable,omitempty" doc:"The work of the subagent alone can be stopped"`
 }
 

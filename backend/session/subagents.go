@@ -2,7 +2,6 @@ package session
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -86,27 +85,24 @@ func (v *conversation) hearsOfItself(u acp.SubagentUpdate) {
 		s.Description = transcript.ClipText(v.c.secret.Text(u.Description.Value))
 	}
 	if u.Cwd.Given {
-		s.Cwd = u.Cwd.Value
+		s.Cwd = transcript.ClipText(v.c.secret.Text(u.Cwd.Value))
 	}
 	if u.Cancel.Given {
 		s.Stoppable = u.Cancel.Value
-	}
-	if u.State.Given {
-		s.State = u.State.Value.State
 	}
 	v.row.Subagent = &s
 	if u.Title.Given && v.row.titleBy != titleByPerson {
 		v.row.Title, v.row.titleBy = titleOf(v.c.secret.Text(u.Title.Value)), titleByAgent
 	}
 	v.saveRow()
-	switch {
-	case v.turn == nil && slices.Contains([]string{acp.SubagentRunning, acp.SubagentBlocked}, s.State):
+	switch state := u.State.Value; {
+	case v.turn == nil && (state.State == acp.SubagentRunning || state.State == acp.SubagentBlocked):
 		v.turn = v.newTurn(uuid.Must(uuid.NewV7()).String())
 		v.do(lifecycle.Prompt{Turn: v.turn.ID})
-	case v.turn != nil && s.State == acp.SubagentIdle:
-		reason := cmp.Or(u.State.Value.StopReason, lifecycle.StopEnd)
-		if v.turn.Usage = u.State.Value.Usage; reason == lifecycle.StopError {
-			v.failure = v.c.turnError(u.State.Value.Failure())
+	case v.turn != nil && state.State == acp.SubagentIdle:
+		reason := cmp.Or(state.StopReason, lifecycle.StopEnd)
+		if v.turn.Usage = state.Usage; reason == lifecycle.StopError {
+			v.failure = v.c.turnError(state.Failure())
 		}
 		v.do(lifecycle.Stopped{Turn: v.turn.ID, Reason: reason})
 	}

@@ -32,7 +32,6 @@ const (
 // writes without end is noted up to a budget, which grows slowly, so that a note follows now and then.
 const (
 	outputPace   = 100 * time.Millisecond
-	mostNoted    = 64 << 10 // bytes of one note
 	seldomNoted  = 16 << 10 // bytes of one note when the budget is used up
 	outputBudget = 1 << 20
 	budgetGrowth = 1 << 10 // bytes a second
@@ -154,7 +153,11 @@ func (p *agentProgram) start(asked context.Context, roots []string, now transcri
 	cmd := proxy.Command{Path: file, Args: now.Args, Env: env, Dir: dir, Purpose: processes.ForTerminal, For: p.a.v.id, Merged: true, Grace: endGrace}
 	started := make(chan error, 1)
 	p.a.work.Go(func() {
-		ran, err := cfg.Proxy.Run(p.life, cmd, nil, func(r io.Reader) error { started <- nil; return p.follow(r) })
+		ran, err := cfg.Proxy.Run(p.life, cmd, nil, func(r io.Reader) error {
+			started <- nil
+			_, _ = io.Copy(p.output, r) // the end of a pipe, by whatever error, is no failure of the program
+			return nil
+		})
 		if errors.Is(err, proxy.ErrSpawn) || errors.Is(err, proxy.ErrClosed) {
 			started <- err
 		}
@@ -177,12 +180,6 @@ func (p *agentProgram) start(asked context.Context, roots []string, now transcri
 	}}
 }
 
-// follow reads the program's output until its end. The end of a pipe, by whatever error, is no failure of the program.
-func (p *agentProgram) follow(r io.Reader) error {
-	_, _ = io.Copy(p.output, r)
-	return nil
-}
-
 // tell writes notes of the program's output, within the budget, and of its end. tell runs in a goroutine of its own.
 func (p *agentProgram) tell() {
 	defer close(p.ended)
@@ -193,7 +190,7 @@ func (p *agentProgram) tell() {
 		case <-p.a.ctx.Done():
 			return // the transcript tells the end of the agent, which ends its programs
 		}
-		most, wait := mostNoted, outputPace
+		most, wait := program.MostNews, outputPace
 		allowed := outputBudget + int(time.Since(begun)/time.Second)*budgetGrowth
 		if missing := noted + seldomNoted - allowed; missing > 0 {
 			most, wait = seldomNoted, max(wait, time.Duration(missing/budgetGrowth)*time.Second)
@@ -201,7 +198,7 @@ func (p *agentProgram) tell() {
 		select {
 		case <-time.After(wait):
 		case <-p.output.Gone():
-			most = mostNoted
+			most = program.MostNews
 		case <-p.a.ctx.Done():
 			return
 		}

@@ -21,8 +21,8 @@ type Child struct {
 	Join    func(*Member) // has the session read its messages; does not wait for that
 }
 
-// Family is the child sessions in one agent process, with their own children. Divert, Replayed and their callers belong to one goroutine; any
-// goroutine may call the other methods.
+// Family is the child sessions in one agent process, with their own children. Divert and Replayed are called in the goroutine of the conversation
+// that reads the process; any goroutine may call the other methods. A nil Family has no children.
 type Family struct {
 	process transport.Transport
 	ended   <-chan struct{}
@@ -126,6 +126,9 @@ func (f *Family) get(id string) *Member {
 }
 
 func (f *Family) all() (list []*Member) {
+	if f == nil {
+		return nil
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, member := range f.members {

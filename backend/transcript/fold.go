@@ -518,9 +518,6 @@ func (t *Fold) applyUpdate(f journal.Frame, u acp.Update) error {
 	if t.replaying && !IsFact(u.Kind) {
 		return nil
 	}
-	if slices.Contains(delegating, u.Kind) {
-		return t.delegated.apply(t, f, u)
-	}
 	switch u.Kind {
 	case "agent_message_chunk":
 		return t.chunk(f, u, "agent")
@@ -534,6 +531,8 @@ func (t *Fold) applyUpdate(f journal.Frame, u acp.Update) error {
 		return t.toolCall(f, u.Body, updates)
 	case "plan", "plan_update", "plan_removed":
 		return t.plans.apply(t, f, u)
+	case "subagent_update", "session_message", "session_message_chunk":
+		return t.delegated.apply(t, f, u)
 	case "compaction_update", "compaction_summary_chunk":
 		parse := acp.ParseCompaction
 		if u.Kind == "compaction_summary_chunk" {

@@ -70,6 +70,14 @@ type Usage struct {
 	Limits []AccountLimit `json:"limits,omitempty" doc:"Limits of the account that the agent works with, each as it was last told; those whose resetsAt has passed count no more"`
 }
 
+// Spent returns the cost of the session; the zero Cost where the agent has told none.
+func (u *Usage) Spent() Cost {
+	if u == nil || u.Cost == nil {
+		return Cost{}
+	}
+	return *u.Cost
+}
+
 // AccountLimit is a limit of the account that an agent works with.
 type AccountLimit struct {
 	Type     string       `json:"type,omitempty" doc:"The provider's word for the limit, such as five_hour, seven_day, seven_day_opus or overage; absent when the agent names none"`

@@ -61,9 +61,7 @@ func newDelegated() delegated {
 	return delegated{children: map[string]*Entry{}, messages: map[string]*Entry{}}
 }
 
-// delegating is the updates that delegated folds.
-var delegating = []string{"subagent_update", "session_message", "session_message_chunk"} //nolint:gochecknoglobals // constant
-
+// apply folds an update of subagents.
 func (d delegated) apply(t *Fold, f journal.Frame, u acp.Update) error {
 	switch u.Kind {
 	case "subagent_update":

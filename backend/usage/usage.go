@@ -66,17 +66,24 @@ func (t *Tally) Close() {
 // TurnEnded returns the write that counts a turn. The write must run in the transaction that stores the end of the turn, after the rows of the
 // session and of the turn are written. A turn that is counted already stays as it is.
 func TurnEnded(session, turn string) func(ctx context.Context, tx *sql.Tx) error {
-	return func(ctx context.Context, tx *sql.Tx) error {
+	return undamaged(func(ctx context.Context, tx *sql.Tx) error {
 		of, err := spenderOf(ctx, tx, session, turn)
 		if err != nil || of == nil {
 			return err
 		}
-		if of.forked {
-			if err := fillWhole(ctx, tx, of.parent); err != nil {
-				return err
-			}
-		}
 		return of.count(ctx, tx, turn)
+	})
+}
+
+// undamaged has a write count nothing where the database is damaged: a conversation could not be stored otherwise, and a verification reports the
+// damage.
+func undamaged(write func(ctx context.Context, tx *sql.Tx) error) func(ctx context.Context, tx *sql.Tx) error {
+	return func(ctx context.Context, tx *sql.Tx) error {
+		err := write(ctx, tx)
+		if store.Corrupt(err) {
+			return nil
+		}
+		return err
 	}
 }
 
@@ -106,13 +113,13 @@ func (of *spender) count(ctx context.Context, tx *sql.Tx, turn string) error {
 // CostTold returns the write for a cost that an agent told while no turn ran. The write must run in the transaction that stores the row of the
 // session. What came to the session's cost since its last turn is of that turn; before the first turn the cost was spent elsewhere.
 func CostTold(session string) func(ctx context.Context, tx *sql.Tx) error {
-	return func(ctx context.Context, tx *sql.Tx) error {
+	return undamaged(func(ctx context.Context, tx *sql.Tx) error {
 		of, err := spenderOf(ctx, tx, session, "")
 		if err != nil || of == nil || !of.told().known {
 			return err
 		}
 		return of.addCost(ctx, tx)
-	}
+	})
 }
 
 func (of *spender) addCost(ctx context.Context, tx *sql.Tx) error {

@@ -401,3 +401,12 @@ func TestReportOfAYearReadsIndex(t *testing.T) {
 		t.Errorf("plan of a report: got %s, want the index tally_ended", plan)
 	}
 }
+
+// A turn that cannot be counted must not keep its conversation from being stored.
+func TestDamageCountsNothing(t *testing.T) {
+	f := open(t)
+	f.tells("s", "1 USD")
+	f.exec(`DROP TABLE tally`)
+	f.write(usage.TurnEnded("s", "1"))
+	f.write(usage.CostTold("s"))
+}

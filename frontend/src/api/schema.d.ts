@@ -5805,8 +5805,6 @@ export interface components {
             description?: string;
             /** @description Id of the session whose agent has begun this one */
             parent: string;
-            /** @description What the agent last said of the subagent: running, idle, requires_action, unknown or a word of the agent's own */
-            state?: string;
             /** @description The work of the subagent alone can be stopped */
             stoppable?: boolean;
         };

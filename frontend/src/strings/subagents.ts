@@ -5,6 +5,7 @@ import { addTexts } from './texts';
 export const subagents = {
   'subagent.of': 'Subagent of {title}',
   'subagent.about': '{agent} has begun this subagent for a part of its work, and gives it its tasks.',
+  'subagent.cwd': 'It works in {path}.',
   'subagent.unstoppable': 'It stops when the whole conversation is stopped.',
   'subagent.parent': 'Go to the conversation',
   'subagent.stop': 'Stop',
