@@ -155,6 +155,11 @@ func TestSessionOfSubagentIsItsAgents(t *testing.T) {
 			t.Errorf("%s: got %v, want refused: subagent.delegated", name, err)
 		}
 	}
+	if s, err := d.Continuations().Begin(t.Context(), reader.ID, "mock"); err != nil || s.Subagent != nil || s.Origin == nil || s.Origin.Session != reader.ID {
+		t.Errorf("a continuation of the reader: got %+v, error %v, want a conversation of a person that comes from it", s, err)
+	} else if err := d.Delete(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
 	title := "My reader"
 	if s, err := d.Change(t.Context(), reader.ID, session.Patch{Title: &title}); err != nil || s.Title != title {
 		t.Errorf("Change of the title: got %q, error %v", s.Title, err)
