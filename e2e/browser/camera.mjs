@@ -46,8 +46,8 @@ async function settle([home, dir]) {
     [/\b(agents|take|use) \d+(?:\.\d+)? [MG]B\b/g, "$1 212 MB"],
   ];
   const seconds = [[/\b\d+(?:\.\d+)? s\b/g, "1.2 s"]];
-  // Limits are the same every time, and so is the agents' memory: the masks above replaced its figures.
-  const figures = [...seconds, [/(?<!above |goal is |agents |take |use |[\d.,])\b\d+(?:\.\d+)? (?:MB|GB)\b/g, "86 MB"], [/\b\d+(?:\.\d+)? KB\b/g, "86 KB"]];
+  // A size may be close to the next unit. Limits are the same every time, and so is the agents' memory: the masks above replaced its figures.
+  const figures = [...seconds, [/(?<!above |goal is |agents |take |use |[\d.,])\b\d+(?:\.\d+)? [KMG]B\b/g, "86 KB"]];
   // A tool shows its duration when it was long; a busy machine must not change the picture.
   const alone = /^\s*\d+(?:\.\d+)? s\s*$/, lasting = [[alone, ""]], taking = [[alone, "12 ms"]]; // durations below a second are in ms
   const put = (root, words, but) => {

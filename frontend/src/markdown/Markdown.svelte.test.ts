@@ -1,6 +1,10 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import Markdown from './Markdown.svelte';
+import type { Places } from './places';
+
+const { around } = vi.hoisted(() => ({ around: { places: undefined as Places | undefined } }));
+vi.mock('./places', async (load) => ({ ...(await load<object>()), placesHere: () => around.places }));
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => {
@@ -157,4 +161,30 @@ test('what stood there stays when the text streams once more', () => {
   flushSync();
   expect(said()).toBe(`${all} And more.`);
   void unmount(component);
+});
+
+test('what came last with the end has its button to show a picture', async () => {
+  const webPicture = () => new Promise<Blob>(() => undefined);
+  around.places = {
+    directories: [],
+    existing: async () => new Set<string>(),
+    open: () => undefined,
+    webPicture,
+  };
+  const picture = '![the lamp](https://pictures.example/lamp.png)';
+  for (const [before, after] of [
+    ['The', `The lamp:\n\n${picture}`],
+    [`The lamp:\n\n${picture}`, `The lamp:\n\n${picture}\n\nSo far.`],
+    [`The ${picture} lam`, `The ${picture} lamp.`],
+  ] as const) {
+    const props = $state({ text: before, live: true });
+    const component = mount(Markdown, { target: document.body, props });
+    flushSync();
+    Object.assign(props, { text: after, live: false });
+    flushSync();
+    await Promise.resolve();
+    expect(document.querySelectorAll('.remote button'), after).toHaveLength(1);
+    void unmount(component);
+  }
+  around.places = undefined;
 });
