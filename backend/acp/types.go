@@ -625,7 +625,16 @@ type Initialized struct {
 	Directories     bool // the agent takes directories beside cwd
 	MCPHTTP, MCPSSE bool // the transports of MCP servers that the agent takes beside stdio
 	Image, Embedded bool // the kinds of content that a prompt may hold beside text and links
+	SystemPrompt    bool // the agent takes a system prompt of the client, which is added to its own
+	Override        bool // the agent also takes one in place of its own
 	AuthMethods     []string
+}
+
+// sessionMarker tells that the agent supports a method or field of sessions. Mode is of systemPrompt alone.
+type sessionMarker struct {
+	Mode optional[struct {
+		Override optional[struct{}] `json:"override"`
+	}] `json:"mode"`
 }
 
 // ParseInitialized decodes the result of initialize. The markers under sessionCapabilities and auth are objects; any other value counts
@@ -640,7 +649,7 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 				Image           Flag `json:"image"`
 				EmbeddedContext Flag `json:"embeddedContext"`
 			} `json:"promptCapabilities"`
-			Session map[string]optional[struct{}] `json:"sessionCapabilities"`
+			Session map[string]optional[sessionMarker] `json:"sessionCapabilities"`
 			Auth    struct {
 				Logout optional[struct{}] `json:"logout"`
 			} `json:"auth"`
@@ -657,12 +666,14 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 	}
 	marker := func(name string) bool { return r.Capabilities.Session[name].given }
 	type method struct{ ID, Name Text }
+	prompt := r.Capabilities.Session["systemPrompt"]
 	i := Initialized{
 		ProtocolVersion: int(r.ProtocolVersion.Value), LoadSession: bool(r.Capabilities.LoadSession),
 		Resume: marker("resume"), Close: marker("close"), List: marker("list"), Delete: marker("delete"), Fork: marker("fork"),
 		Logout: r.Capabilities.Auth.Logout.given,
 		Steer:  bool(r.Meta.Steering.Supported), Directories: marker("additionalDirectories"), MCPHTTP: bool(r.Capabilities.MCP.HTTP), MCPSSE: bool(r.Capabilities.MCP.SSE),
 		Image: bool(r.Capabilities.Prompt.Image), Embedded: bool(r.Capabilities.Prompt.EmbeddedContext),
+		SystemPrompt: prompt.given, Override: prompt.value.Mode.value.Override.given,
 	}
 	for _, m := range items(r.AuthMethods, func(m *method) bool { return m.ID != "" }) {
 		if m.Name == "" {

@@ -99,11 +99,11 @@ func TestParseInitializedAcceptsOnlyObjectsAsMarkers(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{`{}`: true, `{"more":1}`: true, `null`: false, `false`: false, `true`: false, `[]`: false, `"yes"`: false, `1`: false} {
 		i, err := ParseInitialized(json.RawMessage(fmt.Sprintf(`{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"auth":{"logout":%[1]s},
-			"sessionCapabilities":{"fork":%[1]s,"resume":%[1]s,"list":{},"delete":%[1]s}}}`, value)))
-		if err != nil || i.ProtocolVersion != 1 || !i.LoadSession || !i.List || i.Close {
-			t.Errorf("ParseInitialized with markers %s: got %+v, error %v, want loadSession and list alone", value, i, err)
+			"sessionCapabilities":{"fork":%[1]s,"resume":%[1]s,"list":{},"delete":%[1]s,"systemPrompt":{"mode":{"override":%[1]s}}}}}`, value)))
+		if err != nil || i.ProtocolVersion != 1 || !i.LoadSession || !i.List || !i.SystemPrompt || i.Close {
+			t.Errorf("ParseInitialized with markers %s: got %+v, error %v, want loadSession, list and systemPrompt alone", value, i, err)
 		}
-		for name, got := range map[string]bool{"fork": i.Fork, "resume": i.Resume, "delete": i.Delete, "logout": i.Logout} {
+		for name, got := range map[string]bool{"fork": i.Fork, "resume": i.Resume, "delete": i.Delete, "logout": i.Logout, "override": i.Override} {
 			if got != want {
 				t.Errorf("marker %s of %s: got %v, want %v", name, value, got, want)
 			}

@@ -89,6 +89,29 @@ func (c *Client) trustRoutes() {
 		})
 }
 
+// instructionsRoutes adds the routes about the instructions for agents of a directory and of all projects.
+func (c *Client) instructionsRoutes() {
+	const path = "config/instructions"
+	gate := c.lib.launch
+	register(c, op("getInstructions", http.MethodGet, path, "Read the instructions for agents of a directory, or of all projects", http.StatusOK),
+		func(ctx context.Context, in *InScope) (*body[launch.Instructions], error) {
+			return answer(gate.Instructions(ctx, in.place()))
+		})
+	register(c, op("putInstructions", http.MethodPut, path, "Store instructions for agents, which approves them; an empty text removes them", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			InScope
+
+			Body struct {
+				Text string `json:"text" maxLength:"32768"`
+				Mode string `json:"mode" enum:"append,override"`
+				Seen string `json:"seen" maxLength:"100" doc:"Hash of the instructions as they were shown; others, which have come since, are refused"`
+			}
+		},
+		) (*body[launch.Instructions], error) {
+			return answer(gate.PutInstructions(ctx, in.place(), in.Body.Seen, in.Body.Mode, in.Body.Text))
+		})
+}
+
 // mcpRoutes adds the routes about the MCP servers of a directory and of all projects, for people. /v1/config serves the file of a directory
 // to other programs: entries written there still need an approval.
 func (c *Client) mcpRoutes() {

@@ -58,6 +58,7 @@ func (c *Client) routes() {
 	c.trustRoutes()
 	c.approvalRoutes()
 	c.mcpRoutes()
+	c.instructionsRoutes()
 	c.skillRoutes()
 	c.settingsRoutes()
 	c.searchRoutes()

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"deskhand/backend/acp"
 	"deskhand/backend/journal"
 	"deskhand/backend/mcp"
 	"deskhand/backend/proxy"
@@ -18,6 +19,7 @@ import (
 type Given struct {
 	Generation int64             `json:"generation" doc:"Which life of the agent's process that was; 0 when there was none"`
 	Servers    []GivenServer     `json:"servers" doc:"The MCP servers that it was given, in the order in which it was told of them"`
+	Prompt     *GivenPrompt      `json:"systemPrompt,omitempty" doc:"The instructions of a person that it was given"`
 	Skills     bool              `json:"skills" doc:"The agent is known to read skills"`
 	Turns      int               `json:"turns" doc:"How many prompts it has been given"`
 	WorkedMs   int64             `json:"workedMs" doc:"How long the turns took that have ended, all together"`
@@ -29,6 +31,12 @@ type GivenServer struct {
 	Name      string `json:"name"`
 	Transport string `json:"transport" enum:"stdio,http,sse"`
 	Own       bool   `json:"own,omitempty" doc:"Deskhand's own tools"`
+}
+
+// GivenPrompt is instructions as an agent was told of them.
+type GivenPrompt struct {
+	Mode string `json:"mode" enum:"append,override" doc:"Override: in place of its own instructions"`
+	Text string `json:"text"`
 }
 
 // Given returns what the agent of a session was given.
@@ -49,7 +57,8 @@ func (i *Inspector) Given(ctx context.Context, id string) (Given, error) {
 		return g, err
 	}
 	g.Generation = opening.Generation
-	g.Servers = append(g.Servers, serversIn(opening.Data)...)
+	servers, prompt := parseOpening(opening.Data)
+	g.Servers, g.Prompt = append(g.Servers, servers...), prompt
 	if len(g.Servers) > 0 { // our own server comes first, and no other server has its name
 		g.Servers[0].Own = s.Tools && g.Servers[0].Name == toolsServer
 	}
@@ -75,11 +84,12 @@ func (i *Inspector) opening(ctx context.Context, id string) (*journal.Frame, err
 	return nil, nil //nolint:nilnil // an agent that was given no session is no failure
 }
 
-// serversIn returns the MCP servers that a message tells an agent of.
-func serversIn(data []byte) (list []GivenServer) {
+// parseOpening returns the MCP servers and the instructions of a message that opens a session.
+func parseOpening(data []byte) (list []GivenServer, prompt *GivenPrompt) {
 	var m struct {
 		Params struct {
 			Servers []struct{ Name, Type string } `json:"mcpServers"`
+			Prompt  *acp.SystemPrompt             `json:"systemPrompt"`
 		} `json:"params"`
 	}
 	_ = json.Unmarshal(data, &m) // we wrote the message
@@ -89,7 +99,10 @@ func serversIn(data []byte) (list []GivenServer) {
 		}
 		list = append(list, GivenServer{Name: s.Name, Transport: s.Type})
 	}
-	return list
+	if p := m.Params.Prompt; p != nil {
+		prompt = &GivenPrompt{Mode: p.Mode, Text: p.Text()}
+	}
+	return list, prompt
 }
 
 // Stderr is the end of what an agent wrote beside its protocol.

@@ -13,7 +13,7 @@ import (
 // Approval is something that a person has approved, at some time.
 type Approval struct {
 	Directory  string      `json:"directory" doc:"Empty for an entry of all projects"`
-	Kind       string      `json:"kind" enum:"mcp,skill,hook,agent_config,script,project"`
+	Kind       string      `json:"kind" enum:"mcp,skill,instructions,hook,agent_config,script,project"`
 	Name       string      `json:"name"`
 	Hash       string      `json:"hash"`
 	Detail     string      `json:"detail" doc:"What was shown"`

@@ -1,5 +1,5 @@
-// Package launch decides what starts with an agent in a directory: the MCP servers and the skills that Deskhand gives to agents, those of the
-// directory and those of all projects (see AllProjects), and the programs of the files that agents read by themselves (package trust). The
+// Package launch decides what starts with an agent in a directory: the MCP servers, the skills and the instructions that Deskhand gives to
+// agents, those of the directory and those of all projects (see AllProjects), and the programs of the files that agents read by themselves (package trust). The
 // Gate lists all of that as executables, edits the servers and the skills, and keeps which contents a person has approved. A Plan is made
 // for each start of an agent: the Plan has a person asked about what nobody has approved, and brings the agent the rest.
 //
@@ -41,7 +41,7 @@ type Deps struct {
 	Proxy  *proxy.Set      // beside which MCP servers are tested
 	Skills *skills.Library // nil = agents get no skills
 
-	// Everywhere is the folder of the person's configuration, with the servers and skills of all projects; "" = there are none.
+	// Everywhere is the folder of the person's configuration, with the servers, skills and instructions of all projects; "" = there are none.
 	Everywhere string
 
 	// Replace replaces a file of an open directory atomically; without it no configuration can be changed.
@@ -82,7 +82,7 @@ func (g *Gate) Close() error { return g.trials.Close() }
 // each content: the hash covers all that counts, and the agent is given what was hashed, never what the file says later.
 type Executable struct {
 	Scope    string `json:"scope,omitempty" enum:"all" doc:"All: an entry of all projects. Absent: an entry or a file of the directory"`
-	Kind     string `json:"kind" enum:"mcp,skill,hook,agent_config,script,project" doc:"MCP servers and skills are given to the agent by Deskhand, and what is of a project is run by Deskhand; the others the agent reads by itself"`
+	Kind     string `json:"kind" enum:"mcp,skill,instructions,hook,agent_config,script,project" doc:"MCP servers, skills and instructions are given to the agent by Deskhand, and what is of a project is run by Deskhand; the others the agent reads by itself"`
 	Name     string `json:"name"`
 	Hash     string `json:"hash" doc:"SHA-256 of what was shown"`
 	Detail   string `json:"detail" doc:"What a person judges by, in several lines; secrets are hidden"`
@@ -94,6 +94,7 @@ type Executable struct {
 	own    bool        // of an entry of all projects: it runs a file of the directory, so its approval counts for the directory alone
 	server *mcp.Server // of kind mcp: the server that starts
 	skill  *skillEntry // of kind skill
+	prompt *prompt     // of kind instructions: what the agent is told
 }
 
 // Same reports whether both are the same content under the same name.
@@ -104,7 +105,7 @@ func (e Executable) Same(o Executable) bool {
 // Found reports whether programs read the executable in the directory by themselves, rather than being given it by Deskhand, or
 // run by Deskhand.
 func (e Executable) Found() bool {
-	return e.Kind != "mcp" && e.Kind != "skill" && e.Kind != kindProject
+	return e.Kind != "mcp" && e.Kind != "skill" && e.Kind != kindInstructions && e.Kind != kindProject
 }
 
 // Executables returns what there is in a directory for agents of any kind, with the entries of all projects that come with a start there. For
@@ -129,6 +130,8 @@ func (g *Gate) allProjects(ctx context.Context) (found []Executable, err error) 
 			list, _ := g.readSkills(ctx, at, nil) // as above
 			found = append(found, list...)
 		}
+		list, _ := g.instructions(AllProjects) // as above
+		found = append(found, list...)
 		return g.judge(ctx, AllProjects, found)
 	})
 	return found, err
@@ -141,6 +144,8 @@ func (g *Gate) given(ctx context.Context, directory string) ([]Executable, []tra
 		list, more := g.find(ctx, directory, config.Skills, g.readSkills)
 		found, notices = append(found, list...), append(notices, more...)
 	}
+	list, more := g.instructions(directory)
+	found, notices = append(found, list...), append(notices, more...)
 	g.judgeOrLog(ctx, directory, found)
 	return found, notices
 }

@@ -99,7 +99,7 @@ func open(t *testing.T) *fixture {
 	f.Gate, err = launch.Open(launch.Deps{
 		Store: db, Logger: slog.New(slog.DiscardHandler), Agents: catalogue, Proxy: set, Skills: library, Replace: files.Replace,
 		StandsFor: func(directory string) string {
-			return strings.Replace(directory, filepath.Join(dir, "worktree"), f.work, 1)
+			return strings.Replace(directory, filepath.Join(dir, "worktree"), filepath.Join(dir, "work"), 1)
 		},
 		Everywhere: f.own,
 		Secrets:    f.secrets,

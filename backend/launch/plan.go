@@ -51,7 +51,7 @@ type Plan struct {
 	start Start
 	reads []autorun.Place // the places that the agent reads by itself
 
-	taken   []Executable    // the servers and skills that a person lets start
+	taken   []Executable    // the servers, skills and instructions that a person lets start
 	permits []Executable    // executables that the agent reads by itself and may start with
 	skills  map[string]bool // digests of the skills that a person lets start
 }
@@ -86,7 +86,9 @@ func (p *Plan) Close(ctx context.Context) {
 }
 
 // BringsAny reports whether the agent gets any servers or skills.
-func (p *Plan) BringsAny() bool { return len(p.taken) > 0 }
+func (p *Plan) BringsAny() bool {
+	return slices.ContainsFunc(p.taken, func(e Executable) bool { return e.prompt == nil })
+}
 
 // permit has a person asked about the unapproved executables that the agent reads by itself, until there are none: changes that are made while
 // the person reads are asked about as well. Nothing can be kept from the agent there, so the agent starts with all of them or not at all. Of the

@@ -57,10 +57,13 @@ func (a *agentProcess) tell(notices []transcript.Notice) {
 	}
 }
 
-// giveServers prepares the MCP servers of the plan, since the agent's transports are known now, and then opens the agent's session. Another
+// giveServers prepares the system prompt and the MCP servers of the plan, since it is known now what the agent takes, and then opens the agent's session. Another
 // goroutine prepares them, since the servers' programs are looked for on the disk.
 func (a *agentProcess) giveServers() {
 	a.servers = []any{}
+	prompt, notices := a.plan.SystemPrompt(a.can)
+	a.tell(notices)
+	a.prompt = prompt
 	if !a.plan.HasServers() {
 		a.open()
 		return

@@ -499,6 +499,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/config/instructions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the instructions for agents of a directory, or of all projects */
+        get: operations["getInstructions"];
+        /** Store instructions for agents, which approves them; an empty text removes them */
+        put: operations["putInstructions"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/config/mcp": {
         parameters: {
             query?: never;
@@ -2727,7 +2745,7 @@ export interface components {
             directory: string;
             hash: string;
             /** @enum {string} */
-            kind: "mcp" | "skill" | "hook" | "agent_config" | "script" | "project";
+            kind: "mcp" | "skill" | "instructions" | "hook" | "agent_config" | "script" | "project";
             name: string;
             /** @description Another content was approved under this name since; this one is approved all the same */
             older?: boolean;
@@ -3525,10 +3543,10 @@ export interface components {
             /** @description SHA-256 of what was shown */
             hash: string;
             /**
-             * @description MCP servers and skills are given to the agent by Deskhand, and what is of a project is run by Deskhand; the others the agent reads by itself
+             * @description MCP servers, skills and instructions are given to the agent by Deskhand, and what is of a project is run by Deskhand; the others the agent reads by itself
              * @enum {string}
              */
-            kind: "mcp" | "skill" | "hook" | "agent_config" | "script" | "project";
+            kind: "mcp" | "skill" | "instructions" | "hook" | "agent_config" | "script" | "project";
             name: string;
             /**
              * @description All: an entry of all projects. Absent: an entry or a file of the directory
@@ -3758,6 +3776,8 @@ export interface components {
             servers: components["schemas"]["GivenServer"][];
             /** @description The agent is known to read skills */
             skills: boolean;
+            /** @description The instructions of a person that it was given */
+            systemPrompt?: components["schemas"]["GivenPrompt"];
             /**
              * Format: int64
              * @description How many prompts it has been given
@@ -3768,6 +3788,14 @@ export interface components {
              * @description How long the turns took that have ended, all together
              */
             workedMs: number;
+        };
+        GivenPrompt: {
+            /**
+             * @description Override: in place of its own instructions
+             * @enum {string}
+             */
+            mode: "append" | "override";
+            text: string;
         };
         GivenServer: {
             name: string;
@@ -3900,6 +3928,22 @@ export interface components {
              * @description Expected bytes on the disk; absent when unknown
              */
             total?: number;
+        };
+        Instructions: {
+            approved: boolean;
+            /** @description What a person has to review, when it is not approved */
+            executable?: components["schemas"]["Executable"];
+            /** @description Of the text and the mode; empty when there are no instructions */
+            hash: string;
+            /**
+             * @description Override: in place of the instructions that an agent has of its own, where the agent offers that. Append: added to them
+             * @enum {string}
+             */
+            mode: "append" | "override";
+            path: string;
+            /** @description Why the file cannot be read; agents get nothing of it */
+            problem?: string;
+            text: string;
         };
         KeepHunks: {
             hunks: components["schemas"]["HunkAt"][];
@@ -4731,6 +4775,13 @@ export interface components {
             branch: string;
             remote: string;
             upstream: string;
+        };
+        PutInstructionsRequest: {
+            /** @enum {string} */
+            mode: "append" | "override";
+            /** @description Hash of the instructions as they were shown; others, which have come since, are refused */
+            seen: string;
+            text: string;
         };
         Question: {
             allowFreeText?: boolean;
@@ -8004,6 +8055,99 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ComparisonResults"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    getInstructions: {
+        parameters: {
+            query?: {
+                /** @description Absolute path of a directory; required unless scope is all */
+                directory?: string;
+                /** @description All: the entries of all projects, and not those of a directory */
+                scope?: "all";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Instructions"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    putInstructions: {
+        parameters: {
+            query?: {
+                /** @description Absolute path of a directory; required unless scope is all */
+                directory?: string;
+                /** @description All: the entries of all projects, and not those of a directory */
+                scope?: "all";
+            };
+            header?: {
+                /** @description Key of this write: a call that repeats key and body within an hour, even while the first call runs, does nothing and gets the answer of the first call. Uploads ignore the key */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PutInstructionsRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Instructions"];
                 };
             };
             /** @description Refused: a problem with a code, and the params of its text */
