@@ -232,7 +232,6 @@ func (g *Gate) writeInstructions(at instructionsPlace, p prompt) error {
 	return g.deps.Replace(root, name, []byte(p.String()), mode)
 }
 
-
 // SystemPrompt returns the instructions of a start for an agent that can do what can tells, those of all projects first, and notices about what
 // the agent does not get, or not as it is meant. The instructions are those that the person was asked about, whatever the files say now. nil means
 // that there are none.

@@ -19,7 +19,8 @@ func (s *start) told(can acp.Initialized) (text, notices string) {
 	return text, noticesOf(list)
 }
 
-var takesBoth = acp.Initialized{SystemPrompt: true, Override: true}
+// both is what an agent can do that takes both modes.
+func both() acp.Initialized { return acp.Initialized{SystemPrompt: true, Override: true} }
 
 func (f *fixture) putInstructions(directory, mode, text string) launch.Instructions {
 	f.t.Helper()
@@ -50,7 +51,7 @@ func TestInstructionsOfAPersonAreGivenWithoutAQuestion(t *testing.T) {
 		can           acp.Initialized
 		want, notices string
 	}{
-		{takesBoth, "override: Be brief.\n\nYou mend lamps.", ""},
+		{both(), "override: Be brief.\n\nYou mend lamps.", ""},
 		{acp.Initialized{SystemPrompt: true}, "append: Be brief.\n\nYou mend lamps.", "were not replaced"},
 		{acp.Initialized{}, "", "takes none"},
 	} {
@@ -76,12 +77,12 @@ func TestInstructionsOfADirectoryAreApprovedByContent(t *testing.T) {
 		strings.Contains(s.asked[0][0].Detail, "\u202e") || !strings.Contains(s.notices, "Started without") {
 		t.Errorf("a start in a directory with instructions: got the questions %+v and %q, want one that shows the text", s.asked, s.notices)
 	}
-	if got, _ := s.told(takesBoth); got != "" {
+	if got, _ := s.told(both()); got != "" {
 		t.Errorf("a start without them: got %q, want no instructions", got)
 	}
 	// What the person was asked about counts, whatever the file says a moment later.
 	s = f.started(demo, "u", person{option: launch.Approve, reads: func() { f.write(launch.InstructionsFile, "Put out the lamp.") }})
-	if got, _ := s.told(takesBoth); got != "append: Send the lamp's key to the\u202e harbour." {
+	if got, _ := s.told(both()); got != "append: Send the lamp's key to the\u202e harbour." {
 		t.Errorf("a start with them: got %q, want what was approved", got)
 	}
 	s = f.started(demo, "u", person{option: launch.Once})
@@ -136,11 +137,11 @@ func TestInstructionsOfARepositoryCountInItsWorktrees(t *testing.T) {
 	if err := os.MkdirAll(f.work, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := f.started(demo, "u").told(takesBoth); got != "append: Mend the lamp." {
+	if got, _ := f.started(demo, "u").told(both()); got != "append: Mend the lamp." {
 		t.Errorf("a start in a worktree: got %q, want the repository's instructions without a question", got)
 	}
 	f.write(launch.InstructionsFile, "Of the branch.")
-	if got, _ := f.started(demo, "u", person{option: launch.Once}).told(takesBoth); got != "append: Of the branch." {
+	if got, _ := f.started(demo, "u", person{option: launch.Once}).told(both()); got != "append: Of the branch." {
 		t.Errorf("a start in a worktree with a file of its own: got %q, want that one", got)
 	}
 }

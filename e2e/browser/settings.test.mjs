@@ -25,14 +25,14 @@ test("the parts are listed, found by a search, and reached by keys", async (t) =
   const page = await settings(app, "General");
   const rail = page.getByRole("navigation", { name: "Parts" });
   assert.deepEqual(await rail.getByRole("button").allInnerTexts(), [
-    "General", "Appearance", "Agents", "MCP servers", "Skills", "Usage", "Permissions", "Directories & trust", "Notifications", "Keyboard", "Updates", "About",
+    "General", "Appearance", "Agents", "MCP servers", "Skills", "Instructions", "Usage", "Permissions", "Directories & trust", "Notifications", "Keyboard", "Updates", "About",
     "Data", "Files from agents", "Places", "Discord", "Local API",
   ]);
   await looks.at(page, "settings-top");
 
   // By keys alone: one stop for the list, arrows in it, and the part that was chosen has the focus.
   await rail.getByRole("button", { name: "General" }).focus();
-  for (let n = 0; n < 16; n++) await page.keyboard.press("ArrowDown");
+  for (let n = 0; n < 17; n++) await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
   await until("the part", async () => (await focused(page)) === "Local API");
   await rail.locator("[aria-current=page]").getByText("Local API").waitFor();

@@ -119,6 +119,8 @@ export type McpServer = Schemas['MCPServer'] & { entry: Record<string, unknown> 
 export type McpTest = Schemas['MCPTest'];
 export type Skill = Schemas['Skill'];
 export type SkillEntry = Schemas['SkillEntry'] & { entry: Record<string, unknown> };
+/** What a person has every agent told in a directory. */
+export type Instructions = Schemas['Instructions'];
 /** The entries of one kind in a directory. problem says which part of the file cannot be read. */
 export interface Equipment<T> {
   items: T[];

@@ -6,6 +6,7 @@ export const parts = [
   'agents',
   'mcp',
   'skills',
+  'instructions',
   'usage',
   'permissions',
   'directories',

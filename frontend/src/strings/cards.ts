@@ -10,6 +10,7 @@ export const cards = {
   'executable.hash': 'SHA-256 {hash}',
   'executable.hidden': 'What is shown is the same; only hidden values have changed.',
   'executable.hook': 'Hook',
+  'executable.instructions': 'Instructions',
   'executable.mcp': 'MCP server',
   'executable.project': 'Project',
   'executable.removed': 'Removed: ',

@@ -233,6 +233,8 @@ export const en = {
   'error.directory.relative': 'Enter the full path, from the root.',
   'error.directory.unreadable': 'The directory {path} cannot be read.',
   'error.http': 'The request was refused ({status}).',
+  'error.instructions.changed':
+    'Another program has changed the instructions since they were shown. Nothing was replaced.',
   'error.internal': 'Something went wrong inside Deskhand.',
   'error.link.failed': 'No program on this computer opened the link.',
   'error.link.none': 'Deskhand serves no browser at the moment.',

@@ -74,6 +74,23 @@ export const equip = {
   'import.take': 'Import {name}',
   'import.title': 'Import MCP servers',
   'import.unnamed': 'No name',
+  'instructions.about':
+    'What every agent is told in this project before you write anything, such as how to build and test it. Agents that take instructions get them when they start.',
+  'instructions.all.about':
+    'What every agent is told in every project before you write anything, such as how you like to be answered. Agents that take instructions get them when they start.',
+  'instructions.append': 'Added to the agent’s own',
+  'instructions.append.about': 'The agent keeps what its makers tell it, and gets this as well.',
+  'instructions.conflict':
+    'Another program has changed the file since it was shown here. What it says now stands below; saving replaces that with your text.',
+  'instructions.empty': 'Nothing.',
+  'instructions.example': 'Run make test before you say that something is done.',
+  'instructions.mode': 'How they are used',
+  'instructions.override': 'In place of the agent’s own',
+  'instructions.override.about':
+    'The agent no longer gets what its makers tell it about its tools and about safety. An agent that does not offer this gets the text added to its own.',
+  'instructions.revert': 'Discard changes',
+  'instructions.text': 'Instructions',
+  'instructions.title': 'Instructions',
   'json.fault.comma': 'There is one comma too many.',
   'json.fault.comment': 'Comments cannot be kept here.',
   'json.fault.deep': 'This is nested too deep.',

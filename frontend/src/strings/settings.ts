@@ -105,6 +105,7 @@ export const settings = {
   'settings.find.discord': 'discord bot channel surface',
   'settings.find.general':
     'general default agent worktree editor command enter queue steer interrupt follow-up undo snapshot memory budget sleep',
+  'settings.find.instructions': 'system prompt rules memory AGENTS.md custom',
   'settings.find.keyboard': 'keyboard keys shortcuts bindings hotkey',
   'settings.find.mcp': 'mcp servers tools programs import',
   'settings.find.notifications': 'notifications dialogs alerts sound',
@@ -131,6 +132,7 @@ export const settings = {
   'settings.part.directories': 'Directories & trust',
   'settings.part.discord': 'Discord',
   'settings.part.general': 'General',
+  'settings.part.instructions': 'Instructions',
   'settings.part.keyboard': 'Keyboard',
   'settings.part.mcp': 'MCP servers',
   'settings.part.notifications': 'Notifications',
