@@ -112,11 +112,11 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	useSetups(c)
 	c.maintainer.Start(c.ctx)                          //nolint:contextcheck // the maintenance lives as long as the client
 	cfg.Roster.Secrets().LoadLogged(ctx, vault.InFile) // before anything is written
-	work, err := recovery{c}.takeOver(ctx)
+	cfg.Roster.Use(roster.Sessions{Publish: publish, SignedIn: func(agent string) { retryAfterLogin(c, agent) }, Writable: c.writable})
+	work, err := recovery{c}.takeOver(ctx) // which reads what agents told before a crash
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	cfg.Roster.Use(roster.Sessions{Publish: publish, SignedIn: func(agent string) { retryAfterLogin(c, agent) }, Writable: c.writable})
 	c.background.Start(func() { cfg.Roster.Secrets().LoadLogged(c.ctx, vault.IfUnlocked) })
 	c.background.Start(func() { c.processes.Run(c.ctx) })
 	c.background.Start(func() { cfg.Settings.Watch(c.ctx) })

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"deskhand/backend/agents"
 	"deskhand/backend/export"
 	"deskhand/backend/inspect"
 	"deskhand/backend/maintenance"
@@ -396,4 +398,29 @@ func TestTranscriptThatCannotBeReadNowIsKept(t *testing.T) {
 	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT projection FROM session`).Scan(&n); err != nil || n < 2 {
 		t.Errorf("it was not made anew: %d, %v", n, err)
 	}
+}
+
+// The account that an agent told before a crash of the program is known at the next start, although nobody listens to the agents yet.
+func TestAccountOutlivesCrash(t *testing.T) {
+	t.Parallel()
+	dir, later := t.TempDir(), t.TempDir()
+	custom(t, dir, map[string]string{"tells": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		read l; echo '{"jsonrpc":"2.0","method":"_auth/status_update","params":{"authStatus":{"kind":"account","label":"Lamp Max","account":{"email":"ada@example.org"}}}}'
+		echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"So far."}}}}'
+		cat >/dev/null`})
+	d := open(t, dir)
+	s := d.createOf("tells")
+	d.prompt(s.ID, "go")
+	d.until("its words", func() bool { return textOf(d.transcript(s.ID), "agent") != "" })
+	if err := os.CopyFS(later, os.DirFS(dir)); err != nil { // the directory as after a crash
+		t.Fatal(err)
+	}
+	d = open(t, later)
+	d.until("the account", func() bool {
+		list, err := d.roster.List(t.Context(), true, false)
+		return err == nil && slices.ContainsFunc(list, func(a agents.Agent) bool {
+			return a.ID == s.Agent && a.Account != nil && a.Account.Email == "ada@example.org"
+		})
+	})
 }

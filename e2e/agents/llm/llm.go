@@ -26,7 +26,7 @@ type Turn struct {
 	Steps []Step `json:"steps"`
 }
 
-// Step is an answer of the model. With Shell, Read, Edit, Ask, Plan or MCP the answer ends in a call of the agent's own tool for that work,
+// Step is an answer of the model. With Shell, Read, Edit, Ask, Plan, Delegate or MCP the answer ends in a call of the agent's own tool for that work,
 // and the agent's next request gets the next step. An agent that offers no such tool is answered NoTool.
 type Step struct {
 	Text  string `json:"text,omitempty"`
@@ -34,10 +34,12 @@ type Step struct {
 	Read  string `json:"read,omitempty"`  // the absolute path of a file
 	Edit  *Edit  `json:"edit,omitempty"`
 	Ask   *Ask   `json:"ask,omitempty"`
-	Plan  string `json:"plan,omitempty"`  // a plan, to be approved before the agent carries out the plan
-	MCP   string `json:"mcp,omitempty"`   // a tool of an MCP server; agents add their own prefixes
-	Input object `json:"input,omitempty"` // input of the MCP tool
-	Hold  bool   `json:"hold,omitempty"`  // after the text the answer stands still until Release or until the agent goes away
+	Plan  string `json:"plan,omitempty"` // a plan, to be approved before the agent carries out the plan
+	// Delegate is the prompt of a subagent, which works in the background. The subagent's own requests have that prompt.
+	Delegate string `json:"delegate,omitempty"`
+	MCP      string `json:"mcp,omitempty"`   // a tool of an MCP server; agents add their own prefixes
+	Input    object `json:"input,omitempty"` // input of the MCP tool
+	Hold     bool   `json:"hold,omitempty"`  // after the text the answer stands still until Release or until the agent goes away
 }
 
 // Edit replaces a text that stands in a file once.

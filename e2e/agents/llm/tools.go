@@ -11,7 +11,7 @@ import (
 
 // calls tells whether a step ends in a call of a tool.
 func (s Step) calls() bool {
-	return s.Shell != "" || s.Read != "" || s.Edit != nil || s.Ask != nil || s.Plan != "" || s.MCP != ""
+	return s.Shell != "" || s.Read != "" || s.Edit != nil || s.Ask != nil || s.Plan != "" || s.Delegate != "" || s.MCP != ""
 }
 
 // variant is an agent's name of a tool, and the form of the tool's input: an object, or a text for a tool that takes no JSON.
@@ -44,6 +44,11 @@ func (s Step) variants() []variant {
 		return s.Edit.variants()
 	case s.Ask != nil:
 		return s.Ask.variants()
+	case s.Delegate != "":
+		return []variant{
+			{"Agent", object{"description": s.Delegate, "prompt": s.Delegate, "subagent_type": "general-purpose", "run_in_background": true}}, // Claude
+			{"multi_agent_v1" + inSpace + "spawn_agent", object{"message": s.Delegate}},                                                       // Codex
+		}
 	case s.Plan != "":
 		return []variant{{"ExitPlanMode", object{"plan": s.Plan}}} // Claude
 	}
