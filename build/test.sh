@@ -54,6 +54,9 @@ part_lint() { # style, layers, go.mod; with the window, and what stands in for i
 # encoding/json more than half. JSON writes into our own values through reflect, which keeps the detector. -l because the map of types that
 # encoding/json shares among goroutines would be inlined into other packages, unseen, and look like a race.
 #
+# Our own packages are compiled without inlining, a quarter less work for the compiler, and their tests take as long as before; those of rules, which
+# compute the most, are compiled as usual.
+#
 # Packages that only compute, one call after the other, have tests of their own without the detector, under which they take up to thirty times
 # as long: they have no goroutine, lock or channel, which is looked for first. In the tests of all other packages the detector watches them, too.
 #
@@ -65,6 +68,7 @@ part_go() {
 	for plain in modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory compress/... image/... golang.org/x/image/... github.com/klauspost/compress/... github.com/santhosh-tekuri/jsonschema/...; do
 		flags+=("-gcflags=$plain=-race=false")
 	done
+	flags+=(-gcflags=deskhand/...=-l -gcflags=deskhand/backend/rules=)
 	sequential=("${sequential[@]/#/./backend/}")
 	if grep -nE '^[[:space:]]*go (func|[a-zA-Z_.]+\()|"sync|\<chan\>' $(go list -f '{{range .GoFiles}}{{$.Dir}}/{{.}} {{end}}' "${sequential[@]}"); then
 		echo "test: these lines belong into a package that is tested with the race detector: see part_go" >&2

@@ -59,6 +59,13 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
   await page.getByRole("region", { name: "SKILL.md of tide-table" }).getByRole("heading").first().waitFor();
   await camera.take(page, "skills", { manual: true });
 
+  const told = { text: "Run `go test ./...` before you say that something is done.\nWrite to sailors: short words, no jokes.", mode: "append" };
+  const { hash } = await desk.api("PUT", `/client/config/instructions?${where}`, { ...told, seen: "" });
+  await app.settingsOf("Instructions");
+  await page.getByRole("textbox", { name: "Instructions", exact: true }).waitFor();
+  await camera.take(page, "instructions", { manual: true });
+  await desk.api("PUT", `/client/config/instructions?${where}`, { text: "", mode: "append", seen: hash });
+
   // What an agent reads by itself.
   fs.mkdirSync(path.join(desk.work, ".claude"), { recursive: true });
   fs.writeFileSync(path.join(desk.work, ".claude/settings.json"), JSON.stringify({ hooks: { PreToolUse: [{ matcher: "Bash", hooks: [{ type: "command", command: "$CLAUDE_PROJECT_DIR/tools/check.sh --strict" }] }] } }, null, 2));
