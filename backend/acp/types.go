@@ -620,6 +620,7 @@ type Initialized struct {
 	List            bool
 	Delete          bool
 	Fork            bool // unstable in ACP
+	Title           bool // session/set_title; unstable in ACP
 	Logout          bool
 	Steer           bool // _session/steering, an extension that several agents share
 	Directories     bool // the agent takes directories beside cwd
@@ -669,7 +670,7 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 	prompt := r.Capabilities.Session["systemPrompt"]
 	i := Initialized{
 		ProtocolVersion: int(r.ProtocolVersion.Value), LoadSession: bool(r.Capabilities.LoadSession),
-		Resume: marker("resume"), Close: marker("close"), List: marker("list"), Delete: marker("delete"), Fork: marker("fork"),
+		Resume: marker("resume"), Close: marker("close"), List: marker("list"), Delete: marker("delete"), Fork: marker("fork"), Title: marker("title"),
 		Logout: r.Capabilities.Auth.Logout.given,
 		Steer:  bool(r.Meta.Steering.Supported), Directories: marker("additionalDirectories"), MCPHTTP: bool(r.Capabilities.MCP.HTTP), MCPSSE: bool(r.Capabilities.MCP.SSE),
 		Image: bool(r.Capabilities.Prompt.Image), Embedded: bool(r.Capabilities.Prompt.EmbeddedContext),

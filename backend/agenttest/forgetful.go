@@ -27,7 +27,7 @@ import (
 //	mute, stubborn, faints, dumb, fewer  after a resume the agent does not report its modes; refuses, ends at or ignores a change; has one mode left
 //	silent, late, otherwise, wakes       session/load replays nothing; replays after its answer; replays other texts; the agent speaks by itself
 //	large, spins, dawdles, lingers       the agent takes 64 MiB; computes after each turn; outlives its input for 50 ms; for 3 s and SIGTERM
-//	instructed                           the agent takes a system prompt, also in place of its own
+//	instructed, titled                   the agent takes a system prompt, also in place of its own; and titles, session/set_title
 //	alone, writes, cleans                the agent reports "twice" beside another process; stores close and delete in the file heard; deletes
 //	                                     conversations without a message, as Gemini CLI does
 func forgetful(words []string, in io.Reader, out io.Writer) error {
@@ -79,6 +79,9 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 	}
 	if can("forks") {
 		sessionCapabilities["fork"] = map[string]any{}
+	}
+	if can("titled") {
+		sessionCapabilities["title"] = map[string]any{}
 	}
 	if can("instructed") {
 		sessionCapabilities["systemPrompt"] = map[string]any{"mode": map[string]any{"override": map[string]any{}}}

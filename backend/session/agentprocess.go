@@ -556,34 +556,13 @@ func (v *conversation) answered(key acp.Key, data []byte) {
 	then(m.Result, m.Error)
 }
 
-// capabilities returns the parameters of initialize. Each flag changes the agent's behaviour, so only capabilities that this client has are
-// declared. See ACP, initialization.
-func (v *conversation) capabilities() map[string]any {
-	meta := map[string]any{"terminal-auth": true, "sandboxagent.dev": map[string]any{"extensions": map[string]any{"sessionRequestQuestion": true}}}
-	meta["terminal_output"] = true // output of the agent's own programs comes in the _meta of tool calls, see acp.TerminalDisplay
-	here := v.inbox.serves("fs/read_text_file") && !v.c.cfg.Agents.Quirks(v.row.Agent).NoFS
-	return map[string]any{
-		"protocolVersion": 1,
-		"clientInfo":      map[string]any{"name": "deskhand", "title": "Deskhand", "version": v.c.cfg.Version},
-		"clientCapabilities": map[string]any{
-			"auth":        map[string]any{"terminal": true},
-			"fs":          map[string]any{"readTextFile": here, "writeTextFile": here},
-			"terminal":    v.inbox.serves("terminal/create"),
-			"elicitation": map[string]any{"form": map[string]any{}, "url": map[string]any{}}, "plan": map[string]any{}, "subagents": map[string]any{},
-			"session": map[string]any{
-				"configOptions": map[string]any{"boolean": map[string]any{}}, "notices": map[string]any{}, "compaction": map[string]any{},
-			},
-			"_meta": meta,
-		},
-	}
-}
-
 // initialize sends the first request to a new process, and has the session opened after the answer.
 func (a *agentProcess) initialize() {
 	v := a.v
 	v.stage("initialize")
 	a.within(a.startLimit(), "initialize")
-	v.request("initialize", v.capabilities(), func(result json.RawMessage, failure *acp.Error) {
+	offers := acp.ClientOffers{Version: v.c.cfg.Version, Files: v.inbox.serves("fs/read_text_file") && !v.c.cfg.Agents.Quirks(v.row.Agent).NoFS, Terminals: v.inbox.serves("terminal/create")}
+	v.request("initialize", offers.Initialize(), func(result json.RawMessage, failure *acp.Error) {
 		if failure != nil {
 			a.failed(failure)
 			return
@@ -779,6 +758,7 @@ func (a *agentProcess) ready(how string) {
 	}
 	a.tellOfTools(how)
 	a.v.do(lifecycle.AgentReady{})
+	a.v.tellTitle()
 }
 
 // holdsChoice reports whether the agent has the mode and the model that were chosen; if not, the start ends.

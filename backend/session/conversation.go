@@ -615,10 +615,21 @@ func (v *conversation) nameAfterAgent(was string) {
 	}
 }
 
+// tellTitle has the agent keep the title that a person has given the session, so that the agent's own program shows the session by that title, too.
+// An agent that is not ready is told when it is. An agent that refuses changes nothing here.
+func (v *conversation) tellTitle() {
+	title, phase := v.row.Title, v.state.Base
+	if phase != lifecycle.Ready && phase != lifecycle.Working || v.row.Subagent != nil || !v.agent.can.Title || v.row.titleBy != titleByPerson || title == "" || title == v.fold.Facts.Title {
+		return
+	}
+	v.request("session/set_title", map[string]any{"sessionId": v.row.ACPSessionID, "title": title}, func(json.RawMessage, *acp.Error) {})
+}
+
 // patch applies a person's changes to the session; chips are the records of p.Attachments.
 func (v *conversation) patch(p Patch, chips []transcript.Attachment) {
 	if p.Title != nil {
 		v.row.Title, v.row.titleBy = strings.TrimSpace(v.c.secret.Text(*p.Title)), titleByPerson
+		v.tellTitle()
 	}
 	if p.Labels != nil {
 		v.row.Labels = *p.Labels

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,4 +61,45 @@ func TestTitleThatAgentTakesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	titled(`"title":null`, "Mine")
+}
+
+// An agent that keeps titles is told the one that a person has given, at once or when it is ready, and never the one that it gave itself.
+func TestAgentIsToldTitleOfPerson(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	forgetfulAgent(t, dir, "titled resume")
+	d := open(t, dir)
+	id := d.createOf("forgetful").ID
+	d.prompt(id, "hello")
+	d.idle(id)
+	rename := func(title string) {
+		t.Helper()
+		if _, err := d.Change(t.Context(), id, session.Patch{Title: &title}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func() (list []string) {
+		for dir, data := range d.journal(id) {
+			var m struct {
+				Method string
+				Params struct{ SessionID, Title string }
+			}
+			if dir == "out" && json.Unmarshal(data, &m) == nil && m.Method == "session/set_title" && m.Params.SessionID != "" {
+				list = append(list, m.Params.Title)
+			}
+		}
+		return list
+	}
+	if got := told(); got != nil {
+		t.Errorf("titles before a person gave one: got %q, want none", got)
+	}
+	rename("Lamp")
+	d.close()
+	d = open(t, dir)
+	rename("Bell") // while no agent runs
+	d.prompt(id, "go on")
+	d.idle(id)
+	if got, want := told(), []string{"Lamp", "Bell"}; !slices.Equal(got, want) {
+		t.Errorf("titles: got %q, want %q", got, want)
+	}
 }
