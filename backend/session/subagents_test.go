@@ -222,10 +222,8 @@ func TestManySubagentsAtOnce(t *testing.T) {
 	for n := range words {
 		fmt.Fprintf(&want, "%d ", n+1)
 	}
-	list := d.subagents(id)
-	if len(list) != children {
-		t.Fatalf("subagents: got %d, want %d", len(list), children)
-	}
+	var list map[string]session.Session
+	d.until(fmt.Sprintf("%d subagents", children), func() bool { list = d.subagents(id); return len(list) == children })
 	for title, s := range list {
 		tr := d.idle(s.ID)
 		wantStop(t, tr, "end_turn")

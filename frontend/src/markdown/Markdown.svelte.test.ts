@@ -1,10 +1,8 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import Markdown from './Markdown.svelte';
+import Placed from '../test/Placed.svelte';
 import type { Places } from './places';
-
-const { around } = vi.hoisted(() => ({ around: { places: undefined as Places | undefined } }));
-vi.mock('./places', async (load) => ({ ...(await load<object>()), placesHere: () => around.places }));
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => {
@@ -165,7 +163,7 @@ test('what stood there stays when the text streams once more', () => {
 
 test('what came last with the end has its button to show a picture', async () => {
   const webPicture = () => new Promise<Blob>(() => undefined);
-  around.places = {
+  const places: Places = {
     directories: [],
     existing: async () => new Set<string>(),
     open: () => undefined,
@@ -177,8 +175,8 @@ test('what came last with the end has its button to show a picture', async () =>
     [`The lamp:\n\n${picture}`, `The lamp:\n\n${picture}\n\nSo far.`],
     [`The ${picture} lam`, `The ${picture} lamp.`],
   ] as const) {
-    const props = $state({ text: before, live: true });
-    const component = mount(Markdown, { target: document.body, props });
+    const props = $state({ places, text: before, live: true });
+    const component = mount(Placed, { target: document.body, props });
     flushSync();
     Object.assign(props, { text: after, live: false });
     flushSync();
@@ -186,5 +184,4 @@ test('what came last with the end has its button to show a picture', async () =>
     expect(document.querySelectorAll('.remote button'), after).toHaveLength(1);
     void unmount(component);
   }
-  around.places = undefined;
 });
