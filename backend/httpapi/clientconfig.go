@@ -102,7 +102,7 @@ func (c *Client) instructionsRoutes() {
 			InScope
 
 			Body struct {
-				Text string `json:"text" maxLength:"32768"`
+				Text string `json:"text"`
 				Mode string `json:"mode" enum:"append,override"`
 				Seen string `json:"seen" maxLength:"100" doc:"Hash of the instructions as they were shown; others, which have come since, are refused"`
 			}

@@ -17,13 +17,13 @@ import (
 
 // Given is what the agent of a session was given when its session was last opened.
 type Given struct {
-	Generation int64             `json:"generation" doc:"Which life of the agent's process that was; 0 when there was none"`
-	Servers    []GivenServer     `json:"servers" doc:"The MCP servers that it was given, in the order in which it was told of them"`
-	Prompt     *GivenPrompt      `json:"systemPrompt,omitempty" doc:"The instructions of a person that it was given"`
-	Skills     bool              `json:"skills" doc:"The agent is known to read skills"`
-	Turns      int               `json:"turns" doc:"How many prompts it has been given"`
-	WorkedMs   int64             `json:"workedMs" doc:"How long the turns took that have ended, all together"`
-	Plan       *transcript.Entry `json:"plan,omitempty" doc:"The newest plan"`
+	Generation   int64              `json:"generation" doc:"Which life of the agent's process that was; 0 when there was none"`
+	Servers      []GivenServer      `json:"servers" doc:"The MCP servers that it was given, in the order in which it was told of them"`
+	SystemPrompt *GivenSystemPrompt `json:"systemPrompt,omitempty" doc:"The instructions of a person that it was given"`
+	Skills       bool               `json:"skills" doc:"The agent is known to read skills"`
+	Turns        int                `json:"turns" doc:"How many prompts it has been given"`
+	WorkedMs     int64              `json:"workedMs" doc:"How long the turns took that have ended, all together"`
+	Plan         *transcript.Entry  `json:"plan,omitempty" doc:"The newest plan"`
 }
 
 // GivenServer is an MCP server as an agent was told of it.
@@ -33,8 +33,8 @@ type GivenServer struct {
 	Own       bool   `json:"own,omitempty" doc:"Deskhand's own tools"`
 }
 
-// GivenPrompt is instructions as an agent was told of them.
-type GivenPrompt struct {
+// GivenSystemPrompt is instructions as an agent was told of them.
+type GivenSystemPrompt struct {
 	Mode string `json:"mode" enum:"append,override" doc:"Override: in place of its own instructions"`
 	Text string `json:"text"`
 }
@@ -58,7 +58,7 @@ func (i *Inspector) Given(ctx context.Context, id string) (Given, error) {
 	}
 	g.Generation = opening.Generation
 	servers, prompt := parseOpening(opening.Data)
-	g.Servers, g.Prompt = append(g.Servers, servers...), prompt
+	g.Servers, g.SystemPrompt = append(g.Servers, servers...), prompt
 	if len(g.Servers) > 0 { // our own server comes first, and no other server has its name
 		g.Servers[0].Own = s.Tools && g.Servers[0].Name == toolsServer
 	}
@@ -85,7 +85,7 @@ func (i *Inspector) opening(ctx context.Context, id string) (*journal.Frame, err
 }
 
 // parseOpening returns the MCP servers and the instructions of a message that opens a session.
-func parseOpening(data []byte) (list []GivenServer, prompt *GivenPrompt) {
+func parseOpening(data []byte) (list []GivenServer, prompt *GivenSystemPrompt) {
 	var m struct {
 		Params struct {
 			Servers []struct{ Name, Type string } `json:"mcpServers"`
@@ -100,7 +100,7 @@ func parseOpening(data []byte) (list []GivenServer, prompt *GivenPrompt) {
 		list = append(list, GivenServer{Name: s.Name, Transport: s.Type})
 	}
 	if p := m.Params.Prompt; p != nil {
-		prompt = &GivenPrompt{Mode: p.Mode, Text: p.Text()}
+		prompt = &GivenSystemPrompt{Mode: p.Mode, Text: p.Text()}
 	}
 	return list, prompt
 }

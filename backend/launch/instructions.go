@@ -21,8 +21,8 @@ import (
 	"deskhand/backend/transcript"
 )
 
-// InstructionsFile has the instructions of a directory for every agent that starts there, and allInstructions those of all projects, in the
-// folder of the person's configuration. The files are Markdown. One that begins with the lines of override replaces the instructions that the
+// InstructionsFile has the instructions of a directory for every agent that starts there. allInstructions, in the folder of the person's
+// configuration, has those of all projects. Both are Markdown. A file that begins with the lines of override replaces the instructions that the
 // agent has of its own, where the agent offers that.
 const (
 	InstructionsFile = ".deskhand/instructions.md"
@@ -30,8 +30,8 @@ const (
 	override         = "---\nmode: override\n---\n"
 )
 
-// kindInstructions is the kind of instructions, which Deskhand gives to an agent as a system prompt. They start nothing by themselves, but they
-// tell an agent what to do before a person does, so instructions that came with a directory are approved as its programs are.
+// kindInstructions is the kind of instructions, which Deskhand gives to an agent as a system prompt. Instructions start nothing by themselves, but
+// they tell an agent what to do before a person does, so instructions that came with a directory are approved as the directory's programs are.
 const kindInstructions = "instructions"
 
 // Instructions is a file with instructions for agents.
@@ -45,19 +45,20 @@ type Instructions struct {
 	Problem    string      `json:"problem,omitempty" doc:"Why the file cannot be read; agents get nothing of it"`
 }
 
-// prompt is the instructions of an executable.
-type prompt struct{ mode, text string }
+// systemPrompt is the instructions of a file, as an agent gets them.
+type systemPrompt struct{ mode, text string }
 
 // parseInstructions takes the lines of override off a file.
-func parseInstructions(data []byte) prompt {
+func parseInstructions(data []byte) systemPrompt {
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	if rest, is := strings.CutPrefix(text, override); is {
-		return prompt{acp.PromptOverride, strings.TrimSpace(rest)}
+		return systemPrompt{acp.PromptOverride, strings.TrimSpace(rest)}
 	}
-	return prompt{acp.PromptAppend, strings.TrimSpace(text)}
+	return systemPrompt{acp.PromptAppend, strings.TrimSpace(text)}
 }
 
-func (p prompt) String() string {
+// file returns the content of the file that has the instructions.
+func (p systemPrompt) file() string {
 	if p.mode == acp.PromptOverride {
 		return override + "\n" + p.text + "\n"
 	}
@@ -65,10 +66,10 @@ func (p prompt) String() string {
 }
 
 // readInstructions reads the file of a name in an open directory. A missing or empty file has no text.
-func readInstructions(dir *os.Root, name string) (p prompt, err error) {
+func readInstructions(dir *os.Root, name string) (p systemPrompt, err error) {
 	f, err := config.OpenRegular(dir, filepath.FromSlash(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return prompt{mode: acp.PromptAppend}, nil
+		return systemPrompt{mode: acp.PromptAppend}, nil
 	}
 	if err != nil {
 		return p, err
@@ -92,9 +93,9 @@ type instructionsPlace struct {
 	scope        string // as of an executable
 }
 
-// instructionsOf returns the place of the instructions of a directory, or of AllProjects. The instructions of a repository count in a worktree
+// instructionsAt returns the place of the instructions of a directory, or of AllProjects. The instructions of a repository count in a worktree
 // that has no file of its own, since git takes only files that are committed along.
-func (g *Gate) instructionsOf(directory string) instructionsPlace {
+func (g *Gate) instructionsAt(directory string) instructionsPlace {
 	if directory == AllProjects {
 		return instructionsPlace{g.deps.Everywhere, allInstructions, scopeAll}
 	}
@@ -105,34 +106,34 @@ func (g *Gate) instructionsOf(directory string) instructionsPlace {
 }
 
 // read reads the instructions of a place. A missing folder has none.
-func (at instructionsPlace) read() (prompt, error) {
+func (at instructionsPlace) read() (systemPrompt, error) {
 	root, err := config.OpenDirectory(at.folder)
 	if errors.Is(err, fs.ErrNotExist) || at.folder == "" {
-		return prompt{mode: acp.PromptAppend}, nil
+		return systemPrompt{mode: acp.PromptAppend}, nil
 	}
 	if err != nil {
-		return prompt{}, err
+		return systemPrompt{}, err
 	}
 	defer root.Close()
 	return readInstructions(root, at.name)
 }
 
 // ofInstructions returns the executable of instructions that have a text.
-func (g *Gate) ofInstructions(at instructionsPlace, p prompt) Executable {
+func (g *Gate) ofInstructions(at instructionsPlace, p systemPrompt) Executable {
 	detail := p.text
 	if p.mode == acp.PromptOverride {
 		detail = "In place of the agent's own instructions:\n\n" + detail
 	}
 	return Executable{
 		Scope: at.scope, Kind: kindInstructions, Name: path.Base(at.name), Hash: hashOf(kindInstructions, p.mode, p.text),
-		Detail: g.deps.Secrets.KnownOnly(permission.Reveal(detail)), prompt: &p,
+		Detail: g.deps.Secrets.KnownOnly(permission.Reveal(detail)), systemPrompt: &p,
 	}
 }
 
 // instructions returns the instructions for a start in a directory, those of all projects first, and notices about files that cannot be read.
 func (g *Gate) instructions(directory string) (found []Executable, notices []transcript.Notice) {
 	for _, of := range slices.Compact([]string{AllProjects, directory}) {
-		at := g.instructionsOf(of)
+		at := g.instructionsAt(of)
 		p, err := at.read()
 		if err != nil {
 			title := "The instructions of this directory cannot be read; the agent does not get them"
@@ -156,7 +157,7 @@ func (g *Gate) Instructions(ctx context.Context, directory string) (Instructions
 			return Instructions{}, err
 		}
 	}
-	at := g.instructionsOf(directory)
+	at := g.instructionsAt(directory)
 	p, err := at.read()
 	shown := Instructions{Path: filepath.Join(at.folder, filepath.FromSlash(at.name)), Text: p.text, Mode: p.mode}
 	if err != nil {
@@ -178,20 +179,26 @@ func (g *Gate) Instructions(ctx context.Context, directory string) (Instructions
 }
 
 // PutInstructions stores the instructions of a directory, or of AllProjects, as a person has written them, which approves them. seen is the hash
-// of the instructions that the person was shown: others, which a program has written meanwhile, are not replaced. An empty text removes the file.
+// of the instructions that the person was shown: others, which a program has written meanwhile, are not replaced, nor is a file that cannot be read.
+// An empty text removes the file.
 func (g *Gate) PutInstructions(ctx context.Context, directory, seen, mode, text string) (Instructions, error) {
 	now, err := g.Instructions(ctx, directory)
 	switch {
 	case err != nil:
 		return now, err
+	case now.Problem != "":
+		return now, &refusal.Error{Code: "config.broken", Params: map[string]string{"detail": now.Problem}}
 	case now.Hash != seen:
 		return now, &refusal.Error{Code: "instructions.changed"}
 	}
-	p := prompt{mode, strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))}
-	if len(p.String()) > longestDetail {
+	p := parseInstructions([]byte(text))
+	if mode == acp.PromptOverride {
+		p.mode = mode
+	}
+	if len(p.file()) > longestDetail {
 		return now, refusal.Bad("config.too_large", "detail", fmt.Sprintf("instructions may have %d bytes", longestDetail))
 	}
-	at := g.instructionsOf(directory)
+	at := g.instructionsAt(directory)
 	if err := g.writeInstructions(at, p); err != nil {
 		return now, refusedConfig(err)
 	}
@@ -203,7 +210,7 @@ func (g *Gate) PutInstructions(ctx context.Context, directory, seen, mode, text 
 	return g.Instructions(ctx, directory)
 }
 
-func (g *Gate) writeInstructions(at instructionsPlace, p prompt) error {
+func (g *Gate) writeInstructions(at instructionsPlace, p systemPrompt) error {
 	if at.folder == "" {
 		return fmt.Errorf("%w: there is no configuration of all projects", refusal.ErrNotFound)
 	}
@@ -229,22 +236,22 @@ func (g *Gate) writeInstructions(at instructionsPlace, p prompt) error {
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	return g.deps.Replace(root, name, []byte(p.String()), mode)
+	return g.deps.Replace(root, name, []byte(p.file()), mode)
 }
 
-// SystemPrompt returns the instructions of a start for an agent that can do what can tells, those of all projects first, and notices about what
-// the agent does not get, or not as it is meant. The instructions are those that the person was asked about, whatever the files say now. nil means
-// that there are none.
+// SystemPrompt returns the instructions of a start, those of all projects first, in the mode that the agent takes, and notices about instructions
+// that the agent does not get, or not as the person meant them. The instructions are those that the person was asked about, whatever the files say
+// now. SystemPrompt returns nil for an agent that gets none.
 func (p *Plan) SystemPrompt(can acp.Initialized) (*acp.SystemPrompt, []transcript.Notice) {
 	var texts []string
 	mode, here := acp.PromptAppend, false
 	for _, e := range p.taken {
-		if e.prompt == nil {
+		if e.systemPrompt == nil {
 			continue
 		}
-		texts = append(texts, e.prompt.text)
+		texts = append(texts, e.systemPrompt.text)
 		here = here || e.Scope == ""
-		if e.prompt.mode == acp.PromptOverride {
+		if e.systemPrompt.mode == acp.PromptOverride {
 			mode = acp.PromptOverride
 		}
 	}

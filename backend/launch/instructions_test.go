@@ -117,14 +117,14 @@ func TestInstructionsThatCannotBeReadAreTold(t *testing.T) {
 		if shown, err := f.Instructions(t.Context(), f.work); err != nil || shown.Problem == "" {
 			t.Errorf("Instructions that are %s: got %+v, %v; want a problem", name, shown, err)
 		}
+		_, err := f.PutInstructions(t.Context(), f.work, "", acp.PromptAppend, "Over it.")
+		refused(t, err, "config.broken")
+		if data, err := os.ReadFile(filepath.Join(f.work, launch.InstructionsFile)); err != nil || string(data) != text {
+			t.Errorf("a file that is %s after a refused PutInstructions: got %.20q, %v; want it as it was", name, data, err)
+		}
 	}
 	f := open(t)
-	if err := os.Symlink("/etc", filepath.Join(f.work, ".deskhand")); err != nil {
-		t.Skip(err)
-	}
-	_, err := f.PutInstructions(t.Context(), f.work, "", acp.PromptAppend, "Out.")
-	refused(t, err, "config.unwritable")
-	_, err = f.PutInstructions(t.Context(), launch.AllProjects, "", acp.PromptAppend, strings.Repeat("a", 40_000))
+	_, err := f.PutInstructions(t.Context(), launch.AllProjects, "", acp.PromptAppend, strings.Repeat("a", 40_000))
 	refused(t, err, "config.too_large")
 }
 
@@ -143,5 +143,28 @@ func TestInstructionsOfARepositoryCountInItsWorktrees(t *testing.T) {
 	f.write(launch.InstructionsFile, "Of the branch.")
 	if got, _ := f.started(demo, "u", person{option: launch.Once}).told(both()); got != "append: Of the branch." {
 		t.Errorf("a start in a worktree with a file of its own: got %q, want that one", got)
+	}
+}
+
+// A link that leads out of the directory is neither read nor written through.
+func TestInstructionsStayInTheirDirectory(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	outside := t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(f.work, ".deskhand")); err != nil {
+		t.Skip(err) // Windows lets only some people make links
+	}
+	_, err := f.PutInstructions(t.Context(), f.work, "", acp.PromptAppend, "Out.")
+	if list, _ := os.ReadDir(outside); err == nil || len(list) > 0 {
+		t.Errorf("PutInstructions through a link: got %v and the files %v outside, want an error and none", err, list)
+	}
+}
+
+// A text with the lines that its file would have says the mode by them.
+func TestInstructionsMayBePastedFromAFile(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	if now := f.putInstructions(f.work, acp.PromptAppend, "---\nmode: override\n---\nYou mend lamps."); now.Mode != acp.PromptOverride || now.Text != "You mend lamps." || !now.Approved {
+		t.Errorf("the instructions after a whole file was pasted: got %+v, want its text in place of the agent's own, approved", now)
 	}
 }

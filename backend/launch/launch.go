@@ -1,7 +1,7 @@
 // Package launch decides what starts with an agent in a directory: the MCP servers, the skills and the instructions that Deskhand gives to
-// agents, those of the directory and those of all projects (see AllProjects), and the programs of the files that agents read by themselves (package trust). The
-// Gate lists all of that as executables, edits the servers and the skills, and keeps which contents a person has approved. A Plan is made
-// for each start of an agent: the Plan has a person asked about what nobody has approved, and brings the agent the rest.
+// agents, those of the directory and those of all projects (see AllProjects), and the programs of the files that agents read by themselves
+// (package trust). The Gate lists all of that as executables, edits what Deskhand gives, and keeps which contents a person has approved. A
+// Plan is made for each start of an agent: the Plan has a person asked about what nobody has approved, and brings the agent the rest.
 //
 // The package hides the table trust, how the files of a directory become executables, and in which order a start reads, asks and fetches.
 //
@@ -94,7 +94,8 @@ type Executable struct {
 	own    bool        // of an entry of all projects: it runs a file of the directory, so its approval counts for the directory alone
 	server *mcp.Server // of kind mcp: the server that starts
 	skill  *skillEntry // of kind skill
-	prompt *prompt     // of kind instructions: what the agent is told
+
+	systemPrompt *systemPrompt // of kind instructions
 }
 
 // Same reports whether both are the same content under the same name.

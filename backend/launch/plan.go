@@ -87,7 +87,7 @@ func (p *Plan) Close(ctx context.Context) {
 
 // BringsAny reports whether the agent gets any servers or skills.
 func (p *Plan) BringsAny() bool {
-	return slices.ContainsFunc(p.taken, func(e Executable) bool { return e.prompt == nil })
+	return slices.ContainsFunc(p.taken, func(e Executable) bool { return e.systemPrompt == nil })
 }
 
 // permit has a person asked about the unapproved executables that the agent reads by itself, until there are none: changes that are made while

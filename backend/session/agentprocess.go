@@ -59,15 +59,15 @@ type agentProcess struct {
 
 // launching is what an agent process is started with.
 type launching struct {
-	further  []string          // directories beside the session's own that were checked and may be given to the agent
-	approval *approval         // the approval that the start waits for
-	plan     *launch.Plan      // the executables that start with the agent; belongs to the goroutine of run until the process is spawned
-	environ  []string          // environment of the started process
-	servers  []any             // the MCP servers of plan, in the form of ACP
-	prompt   *acp.SystemPrompt // the instructions of plan; nil = none
-	secrets  []string          // secrets of Deskhand's own tools for this agent
-	toolless bool              // the agent takes no MCP server of Deskhand's own tools
-	listed   <-chan struct{}   // closed once the agent has fetched the list of Deskhand's tools; nil when no tools were given, or the notice about unlisted tools is written
+	further      []string          // directories beside the session's own that were checked and may be given to the agent
+	approval     *approval         // the approval that the start waits for
+	plan         *launch.Plan      // the executables that start with the agent; belongs to the goroutine of run until the process is spawned
+	environ      []string          // environment of the started process
+	servers      []any             // the MCP servers of plan, in the form of ACP
+	systemPrompt *acp.SystemPrompt // the instructions of plan; nil = none
+	secrets      []string          // secrets of Deskhand's own tools for this agent
+	toolless     bool              // the agent takes no MCP server of Deskhand's own tools
+	listed       <-chan struct{}   // closed once the agent has fetched the list of Deskhand's tools; nil when no tools were given, or the notice about unlisted tools is written
 }
 
 // handshake is the progress of the agent's start, and the capabilities that the agent has declared.
@@ -576,7 +576,7 @@ func (a *agentProcess) initialize() {
 		v.row.ProtocolVersion = can.ProtocolVersion
 		v.stage("session")
 		a.within(openLimit(v.c.cfg.Agents.Quirks(v.row.Agent), a.plan.BringsAny()), "session")
-		a.giveServers()
+		a.give()
 	})
 }
 
@@ -678,8 +678,8 @@ func (a *agentProcess) workplace() map[string]any {
 	if a.can.Directories && len(a.further) > 0 {
 		params["additionalDirectories"] = a.further // the whole list every time, since the agent closes directories that are not listed
 	}
-	if a.prompt != nil {
-		params["systemPrompt"] = a.prompt
+	if a.systemPrompt != nil {
+		params["systemPrompt"] = a.systemPrompt
 	}
 	return params
 }

@@ -615,8 +615,8 @@ func (v *conversation) nameAfterAgent(was string) {
 	}
 }
 
-// tellTitle has the agent keep the title that a person has given the session, so that the agent's own program shows the session by that title, too.
-// An agent that is not ready is told when it is. An agent that refuses changes nothing here.
+// tellTitle has the agent keep the title that a person has given the session, so that the agent's own program shows that title, too. An agent
+// that is not ready yet is told once it is. The agent's answer changes nothing here.
 func (v *conversation) tellTitle() {
 	title, phase := v.row.Title, v.state.Base
 	if phase != lifecycle.Ready && phase != lifecycle.Working || v.row.Subagent != nil || !v.agent.can.Title || v.row.titleBy != titleByPerson || title == "" || title == v.fold.Facts.Title {

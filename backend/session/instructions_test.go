@@ -46,7 +46,7 @@ func TestInstructionsComeWithEveryOpening(t *testing.T) {
 	id := d.createOf("forgetful").ID
 	d.prompt(id, "hello")
 	d.idle(id)
-	if g, err := d.Inspector().Given(t.Context(), id); err != nil || g.Prompt == nil || g.Prompt.Mode != acp.PromptAppend || g.Prompt.Text != "Be brief." {
+	if g, err := d.Inspector().Given(t.Context(), id); err != nil || g.SystemPrompt == nil || g.SystemPrompt.Mode != acp.PromptAppend || g.SystemPrompt.Text != "Be brief." {
 		t.Errorf("Given: got %+v, %v; want the instructions", g, err)
 	}
 	put(hash, acp.PromptOverride, "Be long.")

@@ -57,13 +57,13 @@ func (a *agentProcess) tell(notices []transcript.Notice) {
 	}
 }
 
-// giveServers prepares the system prompt and the MCP servers of the plan, since it is known now what the agent takes, and then opens the agent's session. Another
-// goroutine prepares them, since the servers' programs are looked for on the disk.
-func (a *agentProcess) giveServers() {
+// give prepares the system prompt and the MCP servers of the plan, since it is known now what the agent takes, and then opens the
+// agent's session. Another goroutine prepares the servers, whose programs are looked for on the disk.
+func (a *agentProcess) give() {
 	a.servers = []any{}
 	prompt, notices := a.plan.SystemPrompt(a.can)
+	a.systemPrompt = prompt
 	a.tell(notices)
-	a.prompt = prompt
 	if !a.plan.HasServers() {
 		a.open()
 		return

@@ -54,8 +54,8 @@ func (s *server) countOf(session string) int {
 	return len(page.Items)
 }
 
-// asksOfChild returns the request that waits, of another session than one.
-func (s *server) asksOfChild(but string) (asks requests.Request) {
+// requestBut waits for a single request in the inbox, of another session than but.
+func (s *server) requestBut(but string) (asks requests.Request) {
 	s.t.Helper()
 	eventually(s.t, 60*time.Second, "a request of a subagent", func() error {
 		var inbox struct{ Items []requests.Request }
@@ -85,7 +85,7 @@ func TestSubagentsOfRealAgents(t *testing.T) {
 				return nil
 			})
 			lamp, bell := both["lamp"].ID, both["bell"].ID
-			asks := s.asksOfChild("")
+			asks := s.requestBut("")
 			if asks.Session != lamp {
 				t.Fatalf("the request is of %s, want it of the lamp's subagent %s", asks.Session, lamp)
 			}
@@ -136,7 +136,7 @@ func TestSubagentsOfRealAgents(t *testing.T) {
 
 			// Killed in the middle: what was shown of both is kept, and nothing works on.
 			f.prompt("Please share the work again.")
-			asks = s.asksOfChild(lamp)
+			asks = s.requestBut(lamp)
 			shown, _ := s.entriesOf(asks.Session)
 			s.kill()
 			s = startServer(t, p)

@@ -76,6 +76,12 @@ test("an agent is told what a person has written, and what came with a directory
   await part.getByText("Theirs.", { exact: true }).waitFor();
   assert.equal(await text.inputValue(), "Mine.");
   assert.equal(fs.readFileSync(file, "utf8"), "Theirs.\n");
+  // The screen may be left, and the file be changed once more: what was written is there again, beside what the file says now.
+  fs.writeFileSync(file, "Theirs again.\n");
+  await page.keyboard.press("Escape");
+  await shown(desk.work);
+  await part.getByText("Theirs again.", { exact: true }).waitFor();
+  assert.equal(await text.inputValue(), "Mine.");
   await looks.at(page, "instructions-conflict");
   await save();
   assert.match(fs.readFileSync(file, "utf8"), /Mine\.\n$/);

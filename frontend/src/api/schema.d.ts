@@ -3777,7 +3777,7 @@ export interface components {
             /** @description The agent is known to read skills */
             skills: boolean;
             /** @description The instructions of a person that it was given */
-            systemPrompt?: components["schemas"]["GivenPrompt"];
+            systemPrompt?: components["schemas"]["GivenSystemPrompt"];
             /**
              * Format: int64
              * @description How many prompts it has been given
@@ -3789,20 +3789,20 @@ export interface components {
              */
             workedMs: number;
         };
-        GivenPrompt: {
-            /**
-             * @description Override: in place of its own instructions
-             * @enum {string}
-             */
-            mode: "append" | "override";
-            text: string;
-        };
         GivenServer: {
             name: string;
             /** @description Deskhand's own tools */
             own?: boolean;
             /** @enum {string} */
             transport: "stdio" | "http" | "sse";
+        };
+        GivenSystemPrompt: {
+            /**
+             * @description Override: in place of its own instructions
+             * @enum {string}
+             */
+            mode: "append" | "override";
+            text: string;
         };
         Hello: {
             /** Format: int64 */

@@ -21,6 +21,15 @@ export const parts = [
   'access',
 ] as const;
 
+/** The parts that ask the server for as long as they are shown, and keep what they show elsewhere than in the settings' file. */
+const live = ['mcp', 'skills', 'instructions', 'usage'] as const;
+
+export type Live = (typeof live)[number];
+
+export function isLive(part: Part): part is Live {
+  return live.some((one) => one === part);
+}
+
 /** The first of the parts that few people need. */
 export const advanced: Part = 'data';
 
