@@ -44,6 +44,7 @@ test("an agent is told what a person has written, and what came with a directory
   const save = async () => {
     await app.button("Save", part).click();
     await app.button("Discard changes", part).waitFor({ state: "detached" }); // nothing is unsaved
+    assert.ok(await text.evaluate((field) => field === document.activeElement), "Save leaves the focus in the text");
   };
 
   await shown();
